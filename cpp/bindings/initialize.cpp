@@ -1,5 +1,6 @@
 // Bindings of the spectral initialization.
 #include "bindings/binding.hpp"
+#include "initialize/coarsen.hpp"
 #include "initialize/components.hpp"
 
 namespace vicinal {
@@ -40,6 +41,32 @@ void bind_initialize(nb::module_& m) {
             return own(run(n_jobs, [&](ThreadTeam& team) { return connected_components(graph, team); }).of_row);
         },
         "indptr"_a, "indices"_a, "weights"_a, "n_jobs"_a);
+    m.def(
+        "aggregate_rows",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, int rounds, int n_jobs) {
+            const Csr graph = view(indptr, indices, weights);
+            check_edges(graph);
+            require(rounds >= 1, "rounds must be positive");
+            Aggregates found = run(n_jobs, [&](ThreadTeam& team) { return aggregate(graph, rounds, team); });
+            return nb::make_tuple(own(std::move(found.group)), own(std::move(found.mass)),
+                                  own_graph(std::move(found.graph)));
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "rounds"_a, "n_jobs"_a);
+    m.def(
+        "neighbor_means",
+        [](In<Size, 1> indptr, In<Index, 1> indices, In<float, 1> weights, In<float, 2> places, int n_jobs) {
+            const Csr graph = view(indptr, indices, weights);
+            check_edges(graph);
+            const Matrix from = view(places);
+            require(from.rows == graph.rows, "places must have a line for each row");
+            auto means = make<float>(from.rows, from.cols);
+            run(n_jobs, [&](ThreadTeam& team) {
+                neighbor_means(graph, from, means.data(), team);
+                return 0;
+            });
+            return means;
+        },
+        "indptr"_a, "indices"_a, "weights"_a, "places"_a, "n_jobs"_a);
     m.def(
         "segment_means",
         [](InRows rows, In<Index, 1> order, In<Size, 1> begin, In<Size, 1> end, Size most_rows, int n_jobs) {

@@ -81,11 +81,27 @@ def test_map_by_cells_is_as_good_as_the_local_one(clustered: Rows) -> None:
 
     rows, made = clustered[:3000], {"n_epochs": 50, "random_state": 1}
     local, spread = UMAP(**made).fit(rows), UMAP(**made).fit(array(rows, 2000))
-    assert spread.init_used_ == "spectral of groups"
+    assert (local.init_used_, spread.init_used_) == ("pca", "pca of groups")
     scores = [trustworthiness(rows, np.asarray(model.embedding_)) for model in (local, spread)]
     assert scores[1] > scores[0] - 0.01
     exact = find_neighbors(rows, 15, method="exact")
     assert np.mean(np.asarray(spread.map_.neighbors.distance) <= exact.distance[:, -1:] * 1.0001) > 0.98
+
+
+@pytest.mark.usefixtures("many_cells")
+def test_groups_of_many_rows_are_laid_out_first(clustered: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vicinal.pipeline import arrangement, recipe
+    from vicinal.quality.losses import effective_loss
+
+    for module in (arrangement, recipe):
+        monkeypatch.setattr(module, "LARGE_ROWS", 2000)
+    rows = clustered[:3000]
+    local, spread = (UMAP(random_state=1).fit(given) for given in (rows, array(rows, 2000)))
+    assert (local.init_used_, spread.init_used_) == ("spectral", "spectral of groups")
+    assert local.n_epochs_ == spread.n_epochs_ == recipe.ARRANGED_EPOCHS
+    graph, kernel = local.map_.graph, local.map_.recipe.plan.forces.kernel
+    losses = [effective_loss(graph, np.asarray(model.embedding_), kernel).value for model in (local, spread)]
+    assert losses[1] < 1.015 * losses[0]
 
 
 @pytest.mark.usefixtures("many_cells")

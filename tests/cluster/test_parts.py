@@ -26,7 +26,7 @@ from vicinal.initialize.task import InitialTask
 from vicinal.layout.density import Radii, edge_distances
 from vicinal.layout.forces import Forces
 from vicinal.layout.sampled import SweepRule
-from vicinal.pipeline.recipe import EntropicAffinity, FuzzyAffinity
+from vicinal.pipeline.recipe import EntropicAffinity, FuzzyAffinity, Recipe, SampledPlan
 
 BOUNDS = np.array([0, 300, 301, 1100, 1500])
 AFFINITIES = [FuzzyAffinity(), FuzzyAffinity(set_op_mix_ratio=0.5), EntropicAffinity(4.0, False), EntropicAffinity(4.0)]
@@ -102,7 +102,8 @@ def test_start_of_linked_rows(rows: Rows, table: Neighbors, engine: Engine, init
     expected, used = initial_embedding(init, InitialTask(local.among(linked), rows[linked], 2, 7))
     parts = stored(table, engine)
     graph = build_graph(parts, FuzzyAffinity(), engine, limit=8.0).among(linked, engine)
-    start, found = first_places(init, 2, 7, graph, parts, DaskRows.of(da.from_array(rows, chunks=(400, -1))), engine)
+    recipe = Recipe(FuzzyAffinity(), SampledPlan(Forces(fit_ab())), init=init)
+    start, found = first_places(recipe, 7, graph, parts, DaskRows.of(da.from_array(rows, chunks=(400, -1))), engine)
     np.testing.assert_array_equal(all_places(start, engine), expected)
     assert found == used
 

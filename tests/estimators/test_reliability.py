@@ -31,7 +31,7 @@ def test_digits_are_trustworthy_and_noise_is_not(model: Any) -> None:
     noise = np.random.default_rng(0).normal(size=(N, 50))
     found = vicinal.UMAP(random_state=0).fit(noise).reliability_
     assert found.counts()["trustworthy"] < 0.1 * N
-    assert np.median(found.reliability) < 0.3 < 0.7 < np.median(model.reliability_.reliability)
+    assert np.median(found.reliability) < 0.4 < 0.7 < np.median(model.reliability_.reliability)
 
 
 @pytest.mark.nightly

@@ -67,6 +67,6 @@ def test_refused_update_keeps_the_model(digits: Rows) -> None:
 
 def test_update_says_where_its_layout_started(digits: NDArray[np.float32]) -> None:
     model = UMAP(n_epochs=20, random_state=1).fit(digits[:200])
-    assert model.init_used_ == "spectral"
+    assert model.init_used_ == "pca"
     model.update(digits[200:260])
     assert model.init_used_ == "update"

@@ -37,6 +37,7 @@ HOST_ONLY = (
     *("metrics", "metric_rules", "NeighborIndex", "SparseIndex", "PairMetric", "DensePairs", "ForeignPairs"),
     *("PythonPairs", "OnlineNeighbors", "GrowingSparseRows", "SparsePairs", "PointTree", "hash_sparse_rows"),
     *("join_directions", "GrowingGraph", "connected_components", "segment_means", "principal_axes"),
+    *("aggregate_rows", "neighbor_means"),
     *(
         "edge_distances",
         "space_table",
@@ -161,6 +162,10 @@ def negative_entropy(weights: NDArray[np.float32], total: float) -> float:
 component_eigenmaps = _core.component_eigenmaps
 connected_components = _core.connected_components
 segment_means = _core.segment_means
+# aggregate_rows: similar rows joined in rounds; the aggregate of each row, the rows of each aggregate, and the edges of
+# the graph of the aggregates. neighbor_means: the mean place of each row's neighbors, weighted by the edges.
+aggregate_rows = _core.aggregate_rows
+neighbor_means = _core.neighbor_means
 MOST_MAP_AXES = 0  # axes of eigenmaps that a device computes
 
 PCA_ROWS = 4096  # rows converted to float64 at a time

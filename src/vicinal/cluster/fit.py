@@ -165,8 +165,8 @@ class PartExecutor(Executor):
         self.linked = np.flatnonzero(~self.isolated) if self.isolated.any() else None
         self.laid_out = self.graph if self.linked is None else self.graph.among(self.linked, self.engine)
         if self.given is None:
-            wanted = self.recipe.init, self.recipe.n_components, self.seed
-            self.started, self.init_used = first_places(*wanted, self.laid_out, self.table, self.data, self.engine)
+            of = self.laid_out, self.table, self.data, self.engine
+            self.started, self.init_used = first_places(self.recipe, self.seed, *of)
             return
         given = self.given if self.linked is None else self.given[self.linked]
         self.init_used = "array"

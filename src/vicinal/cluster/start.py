@@ -1,10 +1,11 @@
 """Graph -> first places, in parts.
 
 Rows without edges are left out of the graph, and of the start. Up to WHOLE_ROWS rows the start is the local one,
-computed in one task. Beyond, the rows of each connected component are grouped by their nearest landmark, the spectral
-start is computed for the graph of the groups, and a row starts at the mean place of the groups of its neighbors,
-weighted by its edges. Weights between groups are summed as integers, and noise is drawn for a fixed number of rows at a
-time, so the start does not depend on the parts.
+computed in one task. Beyond, the rows of each connected component are grouped by their nearest landmark, the start is
+computed for the graph of the groups, and a row starts at the mean place of the groups of its neighbors, weighted by its
+edges. Where a local fit starts from a layout of aggregates, the groups take the place of aggregates. Weights between
+groups are summed as integers, and noise is drawn for a fixed number of rows at a time, so the start does not depend on
+the parts.
 """
 
 from __future__ import annotations
@@ -31,10 +32,13 @@ from vicinal.cluster.neighbors import ROW_GRAIN, NeighborParts
 from vicinal.cluster.rows import DaskRows, read_block
 from vicinal.cluster.store import Store, Stored
 from vicinal.graph.graph import Graph
+from vicinal.initialize.aggregates import Aggregates
 from vicinal.initialize.start import initial_embedding
 from vicinal.initialize.task import NOISE, InitialTask, extent
 from vicinal.neighbors.cells import Cells, joined_rows
 from vicinal.neighbors.metrics import is_sparse
+from vicinal.pipeline.arrangement import Trial
+from vicinal.pipeline.recipe import EdgeTotals, Recipe, SampledPlan
 
 WHOLE_ROWS = 20_000
 UNIT = 2.0**-30  # of the weights between groups
@@ -48,10 +52,12 @@ Box = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]  # lo
 
 
 def first_places(
-    init: str, n_components: int, seed: int, graph: GraphParts, table: NeighborParts, rows: DaskRows, engine: Engine
+    recipe: Recipe, seed: int, graph: GraphParts, table: NeighborParts, rows: DaskRows, engine: Engine
 ) -> tuple[list[Any], str]:
     """Compute the first places of each part (kept as "places"), and the name of the initializer that was used."""
-    tasks = engine.share(StartTasks(graph.n, n_components, seed, engine.store))
+    plan: Any = recipe.plan  # a sampled one: t-SNE is refused before
+    init, edges = recipe.init, EdgeTotals(graph.n, graph.total, graph.heaviest)
+    tasks = engine.share(StartTasks(graph.n, recipe.n_components, seed, engine.store, plan, edges))
     batches, own = engine.batches(graph.spans), engine.share(graph.rows)
     spans = [[(first, stop) for _, first, stop in batch] for batch in batches]
     if init == "random" and graph.n > WHOLE_ROWS:
@@ -94,6 +100,8 @@ class StartTasks:
     n_components: int
     seed: int
     store: Store
+    plan: SampledPlan
+    edges: EdgeTotals
 
     def keep(self, first: int, places: NDArray[Any]) -> Stored:
         """Keep the first places of the rows of a part."""
@@ -107,7 +115,7 @@ class StartTasks:
         rows = joined_rows([read_block(block) for block in blocks]) if blocks else None
         if rows is not None and own is not None:
             rows = rows[own]
-        return initial_embedding(init, InitialTask(graph, rows, self.n_components, self.seed, n_jobs))
+        return self.plan.first_places(init, InitialTask(graph, rows, self.n_components, self.seed, n_jobs))
 
     def sliced(self, places: Places, spans: Spans) -> list[Stored]:
         """Keep the places of some parts."""
@@ -131,12 +139,20 @@ class StartTasks:
         upper = csr_matrix(between, shape=(count, count))
         graph = Graph.from_scipy(upper + upper.T)
         rows = None if is_sparse(cells.landmarks) else np.ascontiguousarray(cells.landmarks[groups.landmark])
-        return initial_embedding(init, InitialTask(graph, rows, self.n_components, self.seed, n_jobs))
+        start = InitialTask(graph, rows, self.n_components, self.seed, n_jobs)
+        if not self.plan.is_arranged(self.n):
+            return self.plan.first_places(init, start)
+        mass, own = np.bincount(groups.of_row).astype(np.float32), np.arange(count, dtype=np.int32)
+        sums = (upper + upper.T) * (max(weights.max(initial=0.0), 1.0) * UNIT)
+        coarse = Aggregates.from_sums(own, mass, sums, (self.edges.total, self.edges.heaviest))
+        places, used = initial_embedding("spectral", start)
+        return Trial(start, self.plan.forces, self.plan.trial_schedule, coarse).laid_out(places), used
 
     def interpolated(self, parts: list[PartSpan], groups: Groups, coarse: Places) -> tuple[list[Stored], Box]:
         """Return the mean of the places of a row's own group and of those of its neighbors, and their box.
 
-        A sheet may have its own proportions (initialize/spectral.py); otherwise the groups have the usual box.
+        Groups that were laid out have the size of the map already. Otherwise a sheet may have its own proportions
+        (initialize/spectral.py), and the groups have the usual box.
         """
         places, kept, lows, highs = coarse.astype(np.float64), [], [], []
         for part, first, stop in parts:
@@ -159,6 +175,8 @@ class StartTasks:
         low, high, shape = box
         scale, made = extent(self.n, self.n_components) * shape, []
         width = np.where(high > low, high - low, 1.0)
+        if self.plan.is_arranged(self.n):
+            scale = width
 
         def draw(rng: np.random.Generator) -> NDArray[Any]:
             return rng.normal(scale=NOISE, size=(ROW_GRAIN, self.n_components))

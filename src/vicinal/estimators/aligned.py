@@ -74,7 +74,8 @@ class AlignedUMAP(Estimator):
     metric_kwds: Any = per_slice
     n_epochs: int | None = parameter(None, [whole(0), None], f"Number of epochs, by default {DEFAULT_EPOCHS}.")
     learning_rate: Any = per_slice
-    init: Any = per_slice
+    init: Any = like(UMAP, default="spectral", allowed=PER_SLICE, kind="str or array, or a list", doc="""
+        Initial positions of the rows of each slice, see :class:`UMAP`, or a list with one per slice.""")
     alignment_regularisation: float = parameter(0.01, [NOT_NEGATIVE], "How strongly related rows attract each other.")
     alignment_window_size: int = parameter(3, [whole(1)], "Number of slices over which relations reach.")
     min_dist: Any = per_slice

@@ -157,9 +157,17 @@ def affinity_of(model: Any) -> FuzzyAffinity:
     )
 
 
+AUTO = "auto"
+
+
 def initializer_of(init: Any) -> str:
-    """Return the name of the initializer; an array is used as it is, and "spectral" stands in if it cannot be."""
-    return str(INITIALIZER_ALIASES.get(init, init)) if isinstance(init, str) else "spectral"
+    """Return the name of the initializer; "spectral" stands in for an array, and where none can be chosen."""
+    return str(INITIALIZER_ALIASES.get(init, init)) if isinstance(init, str) and init != AUTO else "spectral"
+
+
+def _arranges(model: Any) -> bool:
+    """Tell whether the start is chosen by the data; a trial needs a euclidean map."""
+    return isinstance(model.init, str) and model.init == AUTO and output_space_of(model).is_euclidean
 
 
 def output_space_of(model: Any) -> OutputSpace:
@@ -177,6 +185,7 @@ def recipe_of(model: Any, seed: int, n_jobs: int, *, matches_density: bool) -> R
         model.repulsion_strength,
         bool(model.update_negatives),
         int(model.transform_seed),
+        arranges=_arranges(model) and not matches_density,
     )
     k = model.n_neighbors if model.target_n_neighbors == -1 else model.target_n_neighbors
     keywords = dict(model.target_metric_kwds or {})

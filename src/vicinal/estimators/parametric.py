@@ -217,7 +217,8 @@ class ParametricUMAP(Estimator):
         as draw about 4 million edges, at least 4 and at most 40.""")
     learning_rate: float = like(UMAP, default=0.006, doc="""
         Largest learning rate: it rises for a short time, then falls linearly to 0.""")
-    init: str = like(UMAP, allowed=[StrOptions(set(INITIALIZERS))], kind='{"spectral", "pca", "random"}', doc="""
+    init: str = like(UMAP, default="spectral", allowed=[StrOptions(set(INITIALIZERS))],
+        kind='{"spectral", "pca", "random"}', doc="""
         Initial points, to which the encoder is fitted in a few steps; "random" leaves the untrained encoder.""")
     min_dist: float = like(UMAP)
     spread: float = like(UMAP)

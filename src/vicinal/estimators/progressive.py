@@ -107,7 +107,7 @@ class ProgressiveUMAP(Estimator):
     learning_rate: float = like(UMAP, doc=f"""
         Learning rate. A row that has n epochs left moves with (n / {FULL_EPOCHS})^1.5 of it, at most with all of
         it; up to {SMALL_ROWS:,} rows the exponent is {DECAY:g}.""")
-    init: str = like(UMAP, allowed=[StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES})],
+    init: str = like(UMAP, default="spectral", allowed=[StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES})],
         kind='{"spectral", "pca", "random"}', doc="Initial positions of the first rows.")
     min_dist: float = like(UMAP)
     spread: float = like(UMAP)

@@ -11,6 +11,7 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from vicinal.estimators.base import MapEstimator, over_blocks, random_seed, whole_or_nothing
 from vicinal.estimators.parameters import (
+    AUTO,
     check_curve,
     check_precomputed,
     epoch_stops,
@@ -28,7 +29,7 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.pipeline.fit import ArrayExecutor, GivenPlaces, fit, update
 from vicinal.pipeline.place import inverse_rows, memberships, place
-from vicinal.pipeline.recipe import Recipe
+from vicinal.pipeline.recipe import ARRANGED_EPOCHS, ARRANGED_RATE, Recipe
 from vicinal.pipeline.row_options import RowOptions, check_pins, check_weights
 from vicinal.runtime.constraints import (
     DEVICE,
@@ -52,9 +53,9 @@ from vicinal.runtime.sizes import ByteSize
 class UMAP(MapEstimator):
     """Uniform Manifold Approximation and Projection.
 
-    The parameters are umap-learn's, with the same names, order and defaults; ``callback``, ``update_negatives``,
-    ``compute_loss``, ``disconnected``, ``memory_limit`` and ``device`` are additions. The same ``random_state`` gives
-    the same bits for any ``n_jobs``.
+    The parameters are umap-learn's, with the same names and order, and the same defaults except for ``init``;
+    ``callback``, ``update_negatives``, ``compute_loss``, ``disconnected``, ``memory_limit`` and ``device`` are
+    additions. The same ``random_state`` gives the same bits for any ``n_jobs``.
 
     Attributes
     ----------
@@ -101,15 +102,20 @@ class UMAP(MapEstimator):
         two points returns (distance, gradient); it is called for every pair, which is slow.""")
     output_metric_kwds: dict[str, Any] | None = parameter(None, [dict, None], "Keyword arguments of ``output_metric``.")
     n_epochs: int | list[int] | None = parameter(None, [whole(0), list, tuple, None], f"""
-        Number of epochs, by default {EPOCHS} up to {LARGE_ROWS:,} rows and {LARGE_EPOCHS} for more. With a list,
-        ``embedding_list_`` holds the map at each of these epochs.""", kind="int or list of int")
+        Number of epochs, by default {EPOCHS} up to {LARGE_ROWS:,} rows; for more, {ARRANGED_EPOCHS} with
+        ``init="auto"`` and {LARGE_EPOCHS} otherwise. With a list, ``embedding_list_`` holds the map at each of these
+        epochs.""", kind="int or list of int")
     learning_rate: float = parameter(1.0, [LEARNING_RATE], f"""
-        Learning rate of the first epoch. The rate of epoch e falls to 0 in proportion to (1 - e/n_epochs)^{DECAY:g}. Up
-        to {SMALL_ROWS:,} rows, it stays constant for the first {SMALL_HOLD:.0%} of the epochs.""")
-    init: Any = parameter("spectral", [StrOptions({*INITIALIZERS, *INITIALIZER_ALIASES}), "array-like"],
-        kind='{"spectral", "pca", "random"} or array [rows, n_components]', doc="""
-        Initial positions of the rows. ``init_used_`` says which were used, and why if they differ from this
-        parameter.""")
+        Learning rate of the first epoch, times {ARRANGED_RATE:g} beyond {LARGE_ROWS:,} rows with ``init="auto"``. The
+        rate of epoch e falls to 0 in proportion to (1 - e/n_epochs)^{DECAY:g}. Up to {SMALL_ROWS:,} rows, it stays
+        constant for the first {SMALL_HOLD:.0%} of the epochs.""")
+    init: Any = parameter(AUTO, [StrOptions({AUTO, *INITIALIZERS, *INITIALIZER_ALIASES}), "array-like"],
+        kind='{"auto", "spectral", "pca", "random"} or array [rows, n_components]', doc=f"""
+        Initial positions of the rows. "auto" takes principal components, or eigenvectors ("spectral") if a short trial
+        shows that principal components fold the data; beyond {LARGE_ROWS:,} rows it lays groups of similar rows out
+        first. DensMAP and maps that are not euclidean start with "spectral" instead. An array is moved and scaled to
+        the usual size, all axes by one factor. ``init_used_`` says which positions were used, and why if they differ
+        from this parameter.""")
     min_dist: float = parameter(0.1, [NOT_NEGATIVE], """
         How close points may lie in the map. Smaller values give tighter clusters. Not larger than ``spread``.""")
     spread: float = parameter(1.0, [POSITIVE], "Scale of the map.")

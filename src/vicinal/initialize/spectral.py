@@ -250,12 +250,12 @@ def component_maps(graph: Graph, n_components: int, *, seed: int = 0, n_jobs: in
 SAMPLE_ROWS = 256  # rows of a component whose mean stands for its centroid
 TURN_ROWS, TURN_VALUES = 16, 1 << 19  # rows that decide how a component is turned; values of them in memory at a time
 BLOCK_COMPONENTS = 1024  # centroids in memory at a time
+AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 # The width of a component's box as a share of the distance to the nearest other center, unless the component has more
 # than LARGE_SHARE of the rows, which need their share of the room. Correlation of distances of iris, mean of 10 seeds,
 # for 1, 0.4, 0.25: 0.914, 0.925, 0.955 (0.93 over 30 seeds); umap-learn 0.934. Loss J of 17,500 images and ten small
 # clusters: all boxes of 1 48,963, of 0.25 49,444, the large component by its rows 48,768.
 BOX_SHARE, LARGE_SHARE = 0.25, 0.5
-AXES_WORK = 4e9  # multiplications for the principal axes of the centroids; of more components a sample is used
 
 
 def spectral_places(task: InitialTask) -> Floats | ShapedPlaces:

@@ -48,7 +48,7 @@ def spectral_start(
     Returns
     -------
     array [rows, n_components]
-        Places between 0 and 10 on each axis, or a larger number for more than 13,000 rows, for
+        Places between 0 and 10 on each axis, or a larger number for more than 20,000 rows, for
         :class:`vicinal.Layout`. A long sheet has its own proportions in a box of the same area.
 
     See Also
@@ -146,7 +146,10 @@ def narrow_embedding(name: str, task: InitialTask) -> tuple[NDArray[np.float32],
 
 
 def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True) -> NDArray[np.float32] | None:
-    """Check a start given as an array and scale it to its box if ``stretched``; return None if it is a name."""
+    """Check a start given as an array; return None if it is a name.
+
+    It is scaled to its box by one factor for all axes if ``stretched``, so that it keeps its shape.
+    """
     if isinstance(init, str):
         return None
     given = as_array(init, "init")
@@ -159,4 +162,8 @@ def given_start(init: Any, n: int, n_components: int, *, stretched: bool = True)
     if not np.isfinite(places).all():
         bad = int(np.argmin(np.isfinite(places).all(axis=1)))
         raise ValueError(f"init contains NaN or infinity, first in row {bad}")
-    return (to_extent(places) if stretched else places).astype(np.float32)
+    if not stretched:
+        return places.astype(np.float32)
+    width = np.ptp(places, axis=0) if n else np.zeros(n_components)
+    widest = width.max(initial=0.0)
+    return to_extent(places, width / widest if widest > 0 else 1.0).astype(np.float32)

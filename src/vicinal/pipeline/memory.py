@@ -6,6 +6,8 @@ from typing import Any
 
 from vicinal.backends.cpu import PCA_ROWS
 from vicinal.graph.fuzzy import BLOCK_PAIRS
+from vicinal.initialize.task import TRIAL_WORK
+from vicinal.layout.schedule import LARGE_ROWS
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, is_bounded
 from vicinal.neighbors.online import OnlineOptions
 from vicinal.neighbors.search import (
@@ -54,6 +56,11 @@ def add_map(
     if not recipe.plan.draws_at_random:
         add_full_layout(ledger, n, recipe.n_components, edges)
         return
+    if recipe.plan.arranges:
+        # Likeness of edges, then the graph of the first round twice, while its pieces are joined (coarsen.cpp).
+        ledger.use(14.0 * edges + 60.0 * n)
+        if shape.stored is None and n <= LARGE_ROWS:
+            ledger.use(8.0 * PCA_ROWS * shape.d + 24.0 * TRIAL_WORK**0.5 * shape.d**0.5 + BLAS)
     add_layout(ledger, n, recipe.n_components, edges)
     if recipe.density is not None:
         add_density(ledger, n, k, edges)

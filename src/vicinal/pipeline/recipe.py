@@ -41,6 +41,7 @@ from vicinal.layout.surroundings import spread_rows, surrounded
 from vicinal.neighbors.search import Method
 from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import TrainingData
+from vicinal.pipeline.arrangement import arranged
 from vicinal.pipeline.row_options import RowOptions
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ Memberships = tuple[NDArray[np.int32], Places, Places, Places]
 
 # New rows move among others that stay: fewer epochs, and a smaller learning rate.
 PLACEMENT_EPOCHS_SMALL, PLACEMENT_EPOCHS_LARGE, PLACEMENT_RATE = 100, 30, 0.25
+
+# Rows that start from a coarse layout need fewer epochs, and a smaller first learning rate
+# (docs/decisions/2026-11-arrangement.md).
+ARRANGED_EPOCHS, ARRANGED_RATE, ARRANGED_SINGLE = 120, 0.6, 0.6
 
 LARGEVIS_PLACEMENT_EPOCHS = 50
 NEGATIVE_POWER = 0.75  # LargeVis draws negatives in proportion to degree^0.75, as word2vec does
@@ -108,7 +113,8 @@ class SampledPlan:
     """UMAP: edges and negatives are sampled (survey Algorithm 1).
 
     A plan says how a layout is run. ``stops`` are the epochs whose maps are wanted, the last of which ends the layout;
-    None chooses by the rows.
+    None chooses by the rows. A plan that ``arranges`` chooses its start by the data (arrangement.py), whatever
+    initializer is named.
     """
 
     forces: Forces
@@ -118,6 +124,7 @@ class SampledPlan:
     repulsion_strength: float = 1.0
     update_negatives: bool = False
     placement_seed: int = 42
+    arranges: bool = False
 
     orients: ClassVar[bool] = True  # components of a small map are turned back to the direction in which they started
     draws_at_random: ClassVar[bool] = True  # the layout depends on its seed
@@ -145,10 +152,23 @@ class SampledPlan:
         linked = np.flatnonzero(~isolated)
         if 0 < len(linked) < graph.n:
             graph, data = graph.among(linked), None if data is None else data.take(linked)
-        places, used = initial_embedding(init, _initial_task(graph, data, n_components, seed))
+        places, used = self.first_places(init, _initial_task(graph, data, n_components, seed))
         if len(places) < len(isolated):
             places = surrounded(spread_rows(places, linked, len(isolated)), isolated)
         return self.forces.space.start(places), used
+
+    def first_places(self, init: str, task: InitialTask) -> Start:
+        """Compute the first places of rows that have edges, in a euclidean map of the usual size."""
+        return arranged(task, self.forces, self.trial_schedule) if self.arranges else initial_embedding(init, task)
+
+    @property
+    def trial_schedule(self) -> Schedule:
+        """Learning rate and negatives of layouts that only serve to find a start."""
+        return self.refinement(0, 0, rate=1.0)
+
+    def is_arranged(self, n: int) -> bool:
+        """Tell whether ``n`` rows start from a coarse layout."""
+        return self.arranges and n > LARGE_ROWS
 
     def epoch_stops(self, edges: EdgeTotals) -> list[int]:
         """Return the epochs whose maps are wanted; the last one ends the layout."""
@@ -156,7 +176,7 @@ class SampledPlan:
 
     def default_epochs(self, edges: EdgeTotals) -> int:
         """Return the number of epochs of a fit that asks for none."""
-        return default_epochs(edges.n)
+        return ARRANGED_EPOCHS if self.is_arranged(edges.n) else default_epochs(edges.n)
 
     def short_epochs(self, n: int) -> int:
         """Return the number of epochs for new rows among ``n`` that have their places."""
@@ -166,7 +186,7 @@ class SampledPlan:
 
     def schedule(self, n_epochs: int, n: int) -> Schedule:
         """Return the schedule of a fit of ``n`` rows in ``n_epochs`` epochs."""
-        refinement = self.refinement(n_epochs, n, rate=1.0)
+        refinement = self.refinement(n_epochs, n, rate=ARRANGED_RATE if self.is_arranged(n) else 1.0)
         return replace(
             refinement,
             decay=DECAY,
@@ -177,11 +197,12 @@ class SampledPlan:
 
     def ghost_schedule(self, n_epochs: int, n: int) -> Schedule:
         """Return a short schedule that lays a finished map of ``n`` rows out again."""
-        return replace(self.schedule(n_epochs, n), decay=GHOST_DECAY, constant_rate_share=0.0)
+        schedule = self.schedule(n_epochs, n)
+        return replace(schedule, learning_rate=self.learning_rate, decay=GHOST_DECAY, constant_rate_share=0.0)
 
     def single_negative_share(self, n: int) -> float:
         """Return the share of the epochs in which a firing edge draws a single negative."""
-        return default_single(n)
+        return ARRANGED_SINGLE if self.is_arranged(n) else default_single(n)
 
     def longest_push(self, n: int) -> float:
         """Return the longest move of a row by one negative; in other spaces coordinates have other units.
@@ -334,6 +355,7 @@ class FullPlan:
     orients: ClassVar[bool] = False
     draws_at_random: ClassVar[bool] = False
     can_update: ClassVar[bool] = False
+    arranges: ClassVar[bool] = False
     negative_sample_rate: ClassVar[int] = 0
 
     @property
