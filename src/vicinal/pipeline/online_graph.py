@@ -20,7 +20,7 @@ from vicinal.backends import cpu
 from vicinal.graph.graph import Graph
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, UNLABELED, Supervision, class_code, code_factors, far_distance
 from vicinal.layout.forces import Kernel
-from vicinal.layout.schedule import DECAY, SMALL_ROWS, Schedule, default_single
+from vicinal.layout.schedule import DECAY, SMALL_ROWS, Schedule, default_longest_push, default_single
 from vicinal.neighbors.metrics import ALIASES, Rows, is_bounded, is_non_negative, unrelated_distance
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import FirstEqualRows, Hashes, hash_rows
@@ -93,7 +93,7 @@ def growing_schedule(plan: Plan, n: int) -> Schedule:
     whole = plan.refinement(FULL_EPOCHS, n, rate=1.0)
     if n <= SMALL_ROWS:
         pace = replace(
-            whole, sweeps=SMALL_SWEEPS, firings=SMALL_FIRINGS, decay=DECAY, longest_push=plan.longest_push(n)
+            whole, sweeps=SMALL_SWEEPS, firings=SMALL_FIRINGS, decay=DECAY, longest_push=default_longest_push(n)
         )
     else:
         pace = replace(whole, sweeps=SWEEPS, single_negative_share=default_single(n))
