@@ -150,6 +150,17 @@ def switch_names() -> None:
             fits(**{name: "yes"})()
 
 
+def the_start_is_chosen() -> None:
+    assert UMAP(**QUICK).fit(X).init_used_ in ("pca", "spectral")
+    assert UMAP(**QUICK, init="spectral").fit(X).init_used_ == "spectral"
+
+
+def a_given_start_keeps_its_shape() -> None:
+    places = X[:, :2] - X[:, :2].mean(axis=0)
+    found = UMAP(**QUICK | {"n_epochs": 0}, init=places).fit_transform(X)
+    np.testing.assert_allclose(np.ptp(found, axis=0) / np.ptp(places, axis=0), 10 / np.ptp(places, axis=0).max(), rtol=0.01)
+
+
 def aligned_parameters() -> None:
     slices, links = [X[:30], X[30:60]], [{i: i for i in range(30)}]
     model = AlignedUMAP(**QUICK, min_dist=[0.1, 0.3]).fit(slices, relations=links)
@@ -161,6 +172,8 @@ def aligned_parameters() -> None:
 DIFFERENCES: dict[str, Callable[[], object] | str] = {
     "coordinates": "estimators/test_map_quality_digits.py::test_default_map_is_good",
     "`random_state` disables threads": "estimators/test_determinism.py::test_fit_and_transform_do_not_depend_on_n_jobs",
+    '`init="spectral"` by default': the_start_is_chosen,
+    "each axis of an array as `init`": a_given_start_keeps_its_shape,
     "other algorithms below 4,096": "neighbors/test_exact_and_approximate.py",
     "`n_epochs=None`": "docs/test_statements.py",
     "`unique` decides": "estimators/test_equal_rows.py::test_equal_rows_share_a_place_and_scaled_rows_do_not",

@@ -109,7 +109,7 @@ class TestLimit:
             np.testing.assert_array_equal(limited.embedding_, expected.embedding_)
 
     def test_memory_of_slices_is_added(self, iris: Rows) -> None:
-        one = estimate_memory(*iris.shape)
+        one = estimate_memory(*iris.shape, init="spectral")  # as slices start
         AlignedUMAP(memory_limit=3 * one, n_epochs=2).fit([iris, iris], relations=[{}])
         with pytest.raises(MemoryError, match="300 rows"):
             AlignedUMAP(memory_limit=1.2 * one, n_epochs=2).fit([iris, iris], relations=[{}])
@@ -149,7 +149,7 @@ def test_sizes_can_be_written_with_units(text: Any, size: float) -> None:
 def test_estimate_grows_with_rows_columns_and_options() -> None:
     assert estimate_memory(10_000, 50) < estimate_memory(20_000, 50) < estimate_memory(20_000, 500)
     assert estimate_memory(10_000, 50, n_neighbors=30) > estimate_memory(10_000, 50)
-    assert estimate_memory(10_000, 50, densmap=True) > estimate_memory(10_000, 50)
+    assert estimate_memory(10_000, 50, densmap=True) > estimate_memory(10_000, 50, init="spectral")
     assert estimate_memory(10_000, 50, dtype=np.float64) == estimate_memory(10_000, 50) + 4 * 10_000 * 50
     assert estimate_memory(10_000, 100_000, nnz=10**6) < estimate_memory(10_000, 100_000)
     with pytest.raises(ValueError, match="estimator"):

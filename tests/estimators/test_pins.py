@@ -59,6 +59,7 @@ def test_pins_are_named_arguments_and_can_be_routed(iris: Rows) -> None:
         "sample_weight",
         "fixed_mask",
         "fixed_positions",
+        "force_all_finite",
     ]
     mask, places = np.arange(150) < 5, np.random.default_rng(0).normal(size=(150, 2)).astype(np.float32)
     with sklearn.config_context(enable_metadata_routing=True):

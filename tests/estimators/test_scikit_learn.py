@@ -108,7 +108,7 @@ def test_constructor_has_the_parameters_of_umap_learn() -> None:
     signature = inspect.signature(UMAP.__init__)
     parameters = [p for name, p in signature.parameters.items() if name != "self"]
     positional = {p.name: p.default for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD}
-    assert list(positional.items()) == list(PARAMETERS.items())
+    assert list(positional.items()) == list((PARAMETERS | {"init": "auto"}).items())
     assert {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY} == OWN_PARAMETERS
     assert all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters)
 
@@ -171,7 +171,7 @@ def test_fit_returns_self_and_fit_transform_the_embedding(iris: NDArray[np.float
 
 
 def test_fitted_attributes_have_the_names_of_umap_learn(iris: NDArray[np.float32]) -> None:
-    model = UMAP(n_neighbors=10, n_epochs=10, random_state=0).fit(iris)
+    model = UMAP(n_neighbors=10, n_epochs=10, init="spectral", random_state=0).fit(iris)
     assert model.graph_.shape == (150, 150)
     assert (model.graph_ != model.graph_.T).nnz == 0
     assert model._knn_indices.shape == model._knn_dists.shape == (150, 10)

@@ -204,6 +204,7 @@ def test_interrupted_update_of_aligned_maps_keeps_them(iris: Rows) -> None:
         return fit("AlignedUMAP", make_model("AlignedUMAP"), iris)
 
     model, spare = make(), make()
+    spare.transform([iris[:5] + 0.5] * 2)
     calls = modules_called(lambda: spare.update(iris[:60] + 1, relations=SAME[0]))
     assert {"neighbors", "graph", "initialize", "layout", "pipeline"} <= stages_of(calls)
     unchanged = Unchanged(model, lambda: [*model.embeddings_, *model.transform([iris[:5] + 0.5] * 2)])

@@ -100,7 +100,7 @@ def test_graph_and_map_are_those_of_scanpy_and_of_the_estimator(sc: Any, pbmc: A
     assert abs(ours.obsp["distances"] - theirs.obsp["distances"]).max() < 1e-3
     vicinal.tl.umap(ours, random_state=global_random_seed)
     vicinal.tl.umap(theirs, random_state=global_random_seed)
-    model = vicinal.UMAP(n_neighbors=10, min_dist=0.5, random_state=global_random_seed)
+    model = vicinal.UMAP(n_neighbors=10, min_dist=0.5, init="spectral", random_state=global_random_seed)
     model.fit(ours.obsm["X_pca"][:, :30])
     np.testing.assert_array_equal(ours.obsm["X_umap"], model.embedding_)
     types = ours.obs["bulk_labels"]

@@ -57,7 +57,8 @@ class Aggregates:
         degree = of_rows[0] / max(float(mass.sum(dtype=np.float64)), 1.0)
         coarse_degree = float(coarse.weights.sum(dtype=np.float64)) / max(coarse.n, 1)
         repulsion = degree / coarse_degree if coarse_degree > 0 else 1.0
-        firings = float(coarse.weights.max(initial=0.0)) / of_rows[1] if of_rows[1] > 0 else 1.0
+        heaviest = float(coarse.weights.max(initial=0.0))
+        firings = heaviest / of_rows[1] if heaviest > 0 else 1.0
         return cls(group, mass, coarse.on(place), repulsion, firings)
 
     def means(self, places: NDArray[np.floating]) -> NDArray[np.float32]:

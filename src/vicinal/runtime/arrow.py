@@ -19,6 +19,8 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.runtime.inputs import NOT_NUMBERS
+
 Values = NDArray[Any]
 
 # NumPy's types of numbers by Arrow's formats. Dates and times follow; their unit is a part of the format.
@@ -101,13 +103,6 @@ class Owned:
 def _release(struct: Any) -> None:
     if struct.release:
         struct.release(byref(struct))
-
-
-def offers_arrow(X: Any) -> bool:
-    """Tell whether an object hands out Arrow data."""
-    if isinstance(X, type):
-        return False
-    return hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
 
 
 @dataclass(frozen=True)
@@ -344,10 +339,6 @@ class Reader:
         low, high = words[0::2], words[1::2]
         wide = low.view(np.uint64).astype(np.float64) + high * 2.0**64
         return np.where(high == low >> 63, low.astype(np.float64), wide) / 10.0**scale
-
-
-# What values that are not numbers stand for, by the kinds of NumPy's types.
-NOT_NUMBERS = {"M": "dates", "m": "durations", "U": "text", "O": "text", "S": "bytes", "V": "records"}
 
 
 def row_batches(

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.runtime import arrow
-
 # Types of dense rows that the search reads as they are, the one of all other rows first. It computes in float32.
 ROW_TYPES = tuple(np.dtype(name) for name in ("float32", "float16", "int8", "uint8"))
 # Columns are 32-bit integers in the core.
 MOST_COLUMNS = 2**31 - 1
+# What values that are not numbers stand for, by the kinds of NumPy's types.
+NOT_NUMBERS = {"M": "dates", "m": "durations", "U": "text", "O": "text", "S": "bytes", "V": "records"}
 
 
 def check_structure(X: Any, name: str = "X") -> None:
@@ -162,6 +162,8 @@ def as_array(given: Any, name: str = "X", *, text: bool = False) -> NDArray[Any]
     """
     check_input(given, name)
     if reads_arrow(given):
+        from vicinal.runtime import arrow
+
         return _checked(arrow.read_column(given, name), name, text=text)
     if _is_pandas(given):
         _check_pandas(given, name)
@@ -187,6 +189,8 @@ def read_rows(
         return _pandas_vectors(X, name)
     if not reads_arrow(X):
         return as_array(X, name), None
+    from vicinal.runtime import arrow
+
     parts: list[NDArray[Any]] = []
     names: list[str] | None = None
     for rows, named in arrow.row_batches(X, name, ROW_TYPES):
@@ -206,11 +210,14 @@ class NamedRows(NamedTuple):
 
 def reads_arrow(X: Any) -> bool:
     """Tell whether an argument is read as Arrow data: pandas is not, because it needs pyarrow to offer it."""
-    return arrow.offers_arrow(X) and not _is_pandas(X) and not is_dask(X)
+    offers = hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")
+    return offers and not isinstance(X, type) and not _is_pandas(X) and not is_dask(X)
 
 
 def named_batches(X: Any, least: int, name: str = "X") -> Iterator[NamedRows]:
     """Yield the rows of Arrow data in batches, joined to at least ``least`` rows, so that not all are in memory."""
+    from vicinal.runtime import arrow
+
     parts: list[NDArray[Any]] = []
     names: list[str] | None = None
     for rows, names in arrow.row_batches(X, name, ROW_TYPES):
@@ -269,7 +276,7 @@ def _checked(values: NDArray[Any], name: str, *, text: bool) -> NDArray[Any]:
         return values.astype(np.float32)  # types of other packages, such as bfloat16
     dates = kind == "O" and any(isinstance(one, DATES) for one in values.flat)
     if dates or (kind in "mMV" or (kind in "US" and not text)):
-        what = "dates" if dates else arrow.NOT_NUMBERS[kind]
+        what = "dates" if dates else NOT_NUMBERS[kind]
         raise ValueError(f"{name} holds {what} ({values.dtype}), not numbers; convert them to numbers first")
     return values
 
@@ -284,7 +291,7 @@ def _check_pandas(X: Any, name: str) -> None:
     for i, kind in enumerate(types):
         if kind.kind in "mM":
             column = f"column {X.columns[i]!r} of {name}" if hasattr(X, "columns") else name
-            raise ValueError(f"{column} holds {arrow.NOT_NUMBERS[kind.kind]} ({kind}), not numbers; convert it first")
+            raise ValueError(f"{column} holds {NOT_NUMBERS[kind.kind]} ({kind}), not numbers; convert it first")
 
 
 def _pandas_vectors(X: Any, name: str) -> tuple[Any, list[str] | None]:
