@@ -1,0 +1,68 @@
+"""The tables of the guide to clusters, from the raw JSON of clusters.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+Record = dict[str, Any]
+CASES = {
+    "digits": "digits",
+    "fashion-10k": "Fashion-MNIST",
+    "fashion": "Fashion-MNIST",
+    "debian": "Debian's packages",
+}
+HEAD = ("rows", "time", "clusters", "noise", "ARI, AMI", "HDBSCAN", "EVoC", "`predict`: updated, new fit")
+NAMES_HEAD = ("division", "clusters", "with a name", "first word", "second word", "third word")
+MISSING = "not measured"
+
+
+def scores(found: Record) -> str:
+    return f"{found['ari']:.2f}, {found['ami']:.2f}"
+
+
+def best(runs: list[Record]) -> str:
+    """Return the scores and the noise of the run with the highest AMI: the best that a user could choose."""
+    if not runs:
+        return MISSING
+    found = max(runs, key=lambda run: run["ami"])
+    return f"{scores(found)}; {found['noise']:.0%} noise"
+
+
+def case_line(record: Record) -> list[str]:
+    main = next(layer for layer in record["layers"] if layer["main"])
+    agreed = next(layer for layer in record["predict"] if layer["main"])
+    kinds = [f"{agreed[kind]['held_out']:.0%}" if kind in agreed else MISSING for kind in ("updated", "new fit")]
+    times = record.get("times")
+    return [
+        f"{CASES[record['case']]}, {record['rows']:,}",
+        f"{times['share_of_fit']:.2f}" if times else MISSING,
+        str(main["clusters"]),
+        f"{main['noise']:.1%}",
+        scores(main),
+        best(record["hdbscan_on_map"]),
+        best([run for run in record.get("evoc", []) if run["layer"] == "labels"]),
+        ", ".join(kinds),
+    ]
+
+
+def names_line(division: Record) -> list[str]:
+    shares = ["" if share is None else f"{share:.0%}" for share in division["median_share"]]
+    return [division["division"], str(division["clusters"]), str(division["named"]), *shares]
+
+
+def table(head: tuple[str, ...], lines: list[list[str]]) -> list[str]:
+    return ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *lines]] + [""]
+
+
+def areas_table(results: Path) -> list[str]:
+    """Return both tables in Markdown: clusters of every case, and words of the names of Debian's texts."""
+    records = {one["case"]: one for one in json.loads((results / "clusters.json").read_text())["records"]}
+    measured = [records[case] for case in CASES if "layers" in records.get(case, {})]
+    lines = table(HEAD, [case_line(record) for record in measured])
+    names = records.get("debian", {}).get("names")
+    if names:
+        lines += ["Median share of a cluster's rows that have a word of its name, for Debian's packages:", ""]
+        lines += table(NAMES_HEAD, [names_line(division) for division in names])
+    return lines
