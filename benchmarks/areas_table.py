@@ -13,38 +13,43 @@ CASES = {
     "fashion": "Fashion-MNIST",
     "debian": "Debian's packages",
 }
-HEAD = ("rows", "time", "clusters", "noise", "ARI, AMI", "HDBSCAN", "EVoC", "`predict`: updated, new fit")
+HEAD = ("rows", "main layer", "best layer", "HDBSCAN", "EVoC")
+USE_HEAD = ("rows", "time", "`predict`, updated map", "`predict`, new fit")
 NAMES_HEAD = ("division", "clusters", "with a name", "first word", "second word", "third word")
 MISSING = "not measured"
 
 
 def scores(found: Record) -> str:
-    return f"{found['ari']:.2f}, {found['ami']:.2f}"
+    return f"{found['clusters']} clusters, {found['noise']:.0%} noise: {found['ari']:.2f}, {found['ami']:.2f}"
 
 
 def best(runs: list[Record]) -> str:
-    """Return the scores and the noise of the run with the highest AMI: the best that a user could choose."""
-    if not runs:
-        return MISSING
-    found = max(runs, key=lambda run: run["ami"])
-    return f"{scores(found)}; {found['noise']:.0%} noise"
+    """Describe the run or layer with the highest AMI: the best that a user could choose."""
+    return scores(max(runs, key=lambda run: run["ami"])) if runs else MISSING
+
+
+def name_of(record: Record) -> str:
+    return f"{CASES[record['case']]}, {record['rows']:,}"
+
+
+def main_layer(layers: list[Record]) -> Record:
+    return next(layer for layer in layers if layer["main"])
 
 
 def case_line(record: Record) -> list[str]:
-    main = next(layer for layer in record["layers"] if layer["main"])
-    agreed = next(layer for layer in record["predict"] if layer["main"])
-    kinds = [f"{agreed[kind]['held_out']:.0%}" if kind in agreed else MISSING for kind in ("updated", "new fit")]
-    times = record.get("times")
     return [
-        f"{CASES[record['case']]}, {record['rows']:,}",
-        f"{times['share_of_fit']:.2f}" if times else MISSING,
-        str(main["clusters"]),
-        f"{main['noise']:.1%}",
-        scores(main),
+        name_of(record),
+        scores(main_layer(record["layers"])),
+        best(record["layers"]),
         best(record["hdbscan_on_map"]),
         best([run for run in record.get("evoc", []) if run["layer"] == "labels"]),
-        ", ".join(kinds),
     ]
+
+
+def use_line(record: Record) -> list[str]:
+    agreed, times = main_layer(record["predict"]), record.get("times")
+    kinds = [f"{agreed[kind]['held_out']:.0%}" if kind in agreed else MISSING for kind in ("updated", "new fit")]
+    return [name_of(record), f"{times['share_of_fit']:.2f}" if times else MISSING, *kinds]
 
 
 def names_line(division: Record) -> list[str]:
@@ -57,10 +62,11 @@ def table(head: tuple[str, ...], lines: list[list[str]]) -> list[str]:
 
 
 def areas_table(results: Path) -> list[str]:
-    """Return both tables in Markdown: clusters of every case, and words of the names of Debian's texts."""
+    """Return the tables in Markdown: agreement with classes, time and predictions, words of the names of texts."""
     records = {one["case"]: one for one in json.loads((results / "clusters.json").read_text())["records"]}
     measured = [records[case] for case in CASES if "layers" in records.get(case, {})]
     lines = table(HEAD, [case_line(record) for record in measured])
+    lines += table(USE_HEAD, [use_line(record) for record in measured])
     names = records.get("debian", {}).get("names")
     if names:
         lines += ["Median share of a cluster's rows that have a word of its name, for Debian's packages:", ""]
