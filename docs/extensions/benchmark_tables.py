@@ -18,6 +18,7 @@ CHART = "generated/benchmark-ratios.png"
 
 sys.path.insert(0, str(ROOT / "benchmarks"))
 import table  # noqa: E402
+from areas_table import areas_table  # noqa: E402
 from bars import all_bars  # noqa: E402
 from published_table import published_table  # noqa: E402
 from quality_table import reading_table  # noqa: E402
@@ -67,6 +68,7 @@ def write_chart(app: Sphinx) -> None:
 # Where a page shows tables, and which.
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "benchmarks": ("<!-- tables of benchmarks/results -->", read_tables),
+    "guides/clusters": ("<!-- tables of clusters -->", lambda: "\n".join(areas_table(RESULTS))),
     "guides/published": (
         "<!-- table of published figures -->",
         lambda: "\n".join(published_table(table.read_documents(RESULTS))),
