@@ -387,8 +387,27 @@ def cores_section(results: Path) -> list[str]:
     ]
 
 
+def versions_of(documents: Iterable[Record]) -> list[str]:
+    """Return one line per environment, with all versions of each package that the documents were measured with."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for document in documents:
+        for environment, versions in document["versions"].items():
+            for name, version in versions.items():
+                known = found.setdefault(environment, {}).setdefault(name, [])
+                if name != "vicinal" and version not in known:
+                    known.append(version)
+    return [
+        f"Versions ({environment}): "
+        + ", ".join(f"{name} {' and '.join(known)}" for name, known in sorted(packages.items()) if known)
+        + "."
+        for environment, packages in sorted(found.items())
+    ]
+
+
 def heading(documents: Documents) -> list[str]:
-    machines = {json.dumps(d["machine"], sort_keys=True): d for d in documents.values()}
+    machines: dict[str, list[Record]] = {}
+    for document in documents.values():
+        machines.setdefault(json.dumps(document["machine"], sort_keys=True), []).append(document)
     lines = [
         "# Results",
         "",
@@ -398,15 +417,13 @@ def heading(documents: Documents) -> list[str]:
         "The compiler caches of the other libraries were filled by an earlier run.",
         "",
     ]
-    for document in machines.values():
-        machine = document["machine"]
+    for measured in machines.values():
+        machine = measured[0]["machine"]
         lines.append(
             f"Machine: {machine['cpu']}, {machine['cores']} cores ({machine['vector_extensions']}), "
             f"{machine['memory_gib']} GiB, {machine['system']}, Python {machine['python']}."
         )
-        for environment, versions in document["versions"].items():
-            listed = ", ".join(f"{name} {version}" for name, version in versions.items() if name != "vicinal")
-            lines.append(f"Versions ({environment}): {listed}.")
+        lines += versions_of(measured)
     repeats = ", ".join(f"{name} {document['repeats']}" for name, document in documents.items())
     return [*lines, f"Repeats: {repeats}.", ""]
 

@@ -52,6 +52,8 @@ def test_pages_with_snippets_are_found() -> None:
     assert {"README.md", "first_map.md", "forces.md", "umap.md"} <= {page.name for page in PAGES}
 
 
+# scanpy calls what matplotlib will deprecate.
+@pytest.mark.filterwarnings("ignore:The set_bad function:PendingDeprecationWarning")
 @pytest.mark.parametrize(
     "page",
     [page if is_first(page) else pytest.param(page, marks=pytest.mark.nightly) for page in PAGES],

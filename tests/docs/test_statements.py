@@ -10,6 +10,7 @@ import vicinal
 from vicinal.files import container
 from vicinal.layout import schedule, surroundings
 from vicinal.neighbors.online import OnlineOptions
+from vicinal.pipeline import recipe
 
 ROOT = Path(__file__).parents[2]
 GENERATED = {"reference", "examples", "generated"}
@@ -78,7 +79,8 @@ def test_learning_rate_is_the_schedule() -> None:
 
 def test_default_epochs_and_sweeps() -> None:
     large = f"{schedule.LARGE_ROWS:,}"
-    epochs = f"{schedule.EPOCHS} up to {large} rows, then {schedule.LARGE_EPOCHS}"
+    more = f'{recipe.ARRANGED_EPOCHS} with `init="auto"`, otherwise {schedule.LARGE_EPOCHS}'
+    epochs = f"{schedule.EPOCHS} up to {large} rows; for more, {more}"
     assert epochs in words("docs/start/coming_from/umap_learn.md")
     sweeps = f"(S = {schedule.SMALL_SWEEPS} for up to {schedule.SMALL_ROWS:,} rows, else {schedule.SWEEPS})"
     assert sweeps in words("docs/equations.md")
@@ -90,7 +92,7 @@ def test_isolated_rows() -> None:
     fitted, new = surroundings.FITTED_ROWS, surroundings.NEW_ROWS
     page = words("docs/guides/guarantees.md")
     assert (
-        f"begins at {fitted} times its radius; new rows without a neighbor are drawn at {new} times the radius" in page
+        f"begins at {fitted} times its radius. New rows without a neighbor are drawn at {new} times the radius" in page
     )
 
 
