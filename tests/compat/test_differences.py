@@ -158,7 +158,9 @@ def the_start_is_chosen() -> None:
 def a_given_start_keeps_its_shape() -> None:
     places = X[:, :2] - X[:, :2].mean(axis=0)
     found = UMAP(**QUICK | {"n_epochs": 0}, init=places).fit_transform(X)
-    np.testing.assert_allclose(np.ptp(found, axis=0) / np.ptp(places, axis=0), 10 / np.ptp(places, axis=0).max(), rtol=0.01)
+    np.testing.assert_allclose(
+        np.ptp(found, axis=0) / np.ptp(places, axis=0), 10 / np.ptp(places, axis=0).max(), rtol=0.01
+    )
 
 
 def aligned_parameters() -> None:
