@@ -116,7 +116,7 @@ def stage_bars(documents: Documents, suite: str, machine: str) -> list[Bar]:
     )
     bars = []
     for work, stage, peer, limit, aim in (
-        ("whole fit, warm, against umap-learn without a seed", "fit", umap, 1 / 6.5, 1 / 9),
+        ("whole fit, warm, against umap-learn without a seed", "fit", umap, 1 / 10, 1 / 14),
         ("neighbor graph, warm, against pynndescent", "neighbors", pynndescent, 1 / 1.7, 1 / 2.2),
         ("layout, 200 epochs, warm, against umap-learn without a seed", "layout", umap, 1 / 4, 1 / 8),
     ):
@@ -136,6 +136,10 @@ def speed_bars(documents: Documents) -> list[Bar]:
         bars += ratio(work, ours, faster_umap(documents, suite, case), limit, aim)
     for suite, machine in STAGES_ON.items():
         bars += stage_bars(documents, suite, machine)
+    ours, peer = (select(documents, "large", system=name) for name in ("vicinal", "umap-learn"))
+    if ours:
+        work = f"{ours[0]['rows']:,} rows, whole fit, warm, against umap-learn without a seed"
+        bars += ratio(work, middle(ours, "fit"), middle(peer, "fit"), 1 / 10, 1 / 14)
     moved, moved_umap = (select(documents, "transform", system=name) for name in ("vicinal", "umap-learn"))
     if moved:
         work = f"transform of {moved[0]['many_rows']:,} unseen rows, warm, against umap-learn"
@@ -146,7 +150,7 @@ def speed_bars(documents: Documents) -> list[Bar]:
 def tsne_bars(documents: Documents) -> list[Bar]:
     """Compare t-SNE with openTSNE: the time, and how far our divergence is below theirs."""
     ours, peer = (select(documents, "tsne", system=name) for name in ("vicinal t-SNE", "openTSNE"))
-    bars = ratio("t-SNE, fresh process, against openTSNE", middle(ours, "wall"), middle(peer, "wall"), 1 / 2, 1 / 4)
+    bars = ratio("t-SNE, fresh process, against openTSNE", middle(ours, "wall"), middle(peer, "wall"), 1 / 8, 1 / 10)
     if bars:
         low, high = middle(ours, "kl_divergence") or 0.0, middle(peer, "kl_divergence") or 0.0
         work = "t-SNE, KL divergence: how far below openTSNE's"
@@ -201,7 +205,7 @@ def progressive_bars(documents: Documents) -> list[Bar]:
         Bar("progressive, p95 of a step of 100 ms", seconds(calm), "", calm, 0.15, kind="seconds"),
     ]
     work = "progressive, complete after all batches, against the fit of all rows"
-    bars += ratio(work, middle(ours, "total"), middle(whole, "total"), 1.6, 1.3)
+    bars += ratio(work, middle(ours, "total"), middle(whole, "total"), 1.3, 1.2)
     recall = middle(ours, "neighbor_recall") or 0.0
     bars.append(Bar("progressive, recall of the neighbor graph", f"{recall:.4f}", "", recall, 0.95, kind="score"))
     for name, slack in PROGRESSIVE_SLACK.items():
@@ -279,7 +283,8 @@ def quality_bars(documents: Documents) -> list[Bar]:
             bars.append(Bar(work, *shown, ours - peer, -QUALITY_SLACK, 0.0, "difference"))
     for name, limit in DIGITS_LIMITS.items():
         ours, peer = (
-            mean_quality(select(documents, "quality", system=system), name) for system in ("vicinal", "umap-learn")
+            mean_quality(select(documents, "quality", case="digits", system=system), name)
+            for system in ("vicinal", "umap-learn")
         )
         if ours is not None:
             work = f"digits, mean over seeds, {OTHER_QUALITY_NAMES[name]}"

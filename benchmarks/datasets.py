@@ -122,6 +122,20 @@ def open_topics(size: int | None = None) -> Dataset:
     return Dataset("topics", min(ROWS, size or ROWS), data_file, label_file)
 
 
+def open_reduced(base: Dataset, copies: int = 6, components: int = 50) -> Dataset:
+    """Open the principal components of some pixel-shifted copies of an image data set."""
+    from sklearn.decomposition import PCA
+
+    name = f"{base.key}-reduced"
+    data_file = CACHE / f"{name}.npy"
+    if not data_file.exists():
+        data = base.data()
+        basis = PCA(components, svd_solver="covariance_eigh").fit(data)
+        parts = [basis.transform(shift_images(data, shift)) for shift in SHIFTS[:copies]]
+        np.save(data_file, np.concatenate(parts).astype(np.float32))
+    return Dataset(name, base.rows * copies, data_file, None)
+
+
 def open_grown(base: Dataset) -> Dataset:
     """Open ten pixel-shifted copies of an image data set, one after the other."""
     name = f"{base.key}-grown"

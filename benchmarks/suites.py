@@ -16,7 +16,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, open_topics, shift_images
+from datasets import UNSEEN_SHIFT, Dataset, open_dataset, open_grown, open_reduced, open_topics, shift_images
 from driver import Driver
 from measure import ONE_ROW_CALLS
 from progressive import draw_curves, score_curve, score_final
@@ -173,6 +173,19 @@ def growth(driver: Driver) -> list[Record]:
     return records
 
 
+def large(driver: Driver) -> list[Record]:
+    """Six pixel-shifted copies of Fashion-MNIST, 50 principal components: the whole fit, warm."""
+    dataset = open_reduced(open_dataset("fashion", driver.size))
+    records = []
+    for repeat, system, seed in turns(driver, [("vicinal", True), ("umap-learn", False)]):
+        embedding = driver.scratch_file("map.npy")
+        job = {"task": "seeds", "system": system, "seeds": [seed], "embedding": str(embedding), "warm_rows": WARM_ROWS}
+        report = driver.measure(job, dataset)
+        embedding.unlink()
+        records.append({"system": system, "rows": dataset.rows, "repeat": repeat, "fit": report["seconds"][0]})
+    return records
+
+
 def memory(driver: Driver) -> list[Record]:
     """Peak resident memory of a fresh process during a fit, without its input."""
     dataset = open_dataset("fashion", driver.size)
@@ -296,6 +309,7 @@ SUITES: dict[str, tuple[Suite, int]] = {
     "transform": (transform, 3),
     "memory": (memory, 1),
     "growth": (growth, 1),
+    "large": (large, 2),
     "sparse": (sparse, 2),
     "tsne": (tsne, 2),
     "family": (family, 1),

@@ -201,6 +201,14 @@ def growth_section(documents: Documents) -> list[str]:
     return ["## Growth", "", documents["growth"]["description"], "", *rows(head, lines)]
 
 
+def large_section(documents: Documents) -> list[str]:
+    lines = [
+        (f"{group[0]['rows']:,}", group[0]["system"], shown_seconds(middle(group, "fit")))
+        for group in groups(documents, "large", "system")
+    ]
+    return ["## Large data", "", documents["large"]["description"], "", *rows(("rows", "system", "fit"), lines)]
+
+
 def tsne_section(documents: Documents) -> list[str]:
     lines = []
     for group in groups(documents, "tsne", "system"):
@@ -344,6 +352,7 @@ SECTIONS = {
     "transform": transform_section,
     "memory": memory_section,
     "growth": growth_section,
+    "large": large_section,
     "sparse": sparse_section,
     "tsne": tsne_section,
     "family": process_section("family", "densMAP and LargeVis"),
