@@ -105,18 +105,19 @@ def sparse_bars(documents: Documents) -> list[Bar]:
     return bars
 
 
-# The suite "stages" on processors of two kinds.
-STAGES_ON = {"stages": "", "stages_avx2": "without AVX-512: "}
+# The suite "stages" on processors of two kinds: how its rows begin, and the limit and the aim of the whole fit.
+STAGES_ON = {"stages": ("", 1 / 10, 1 / 14), "stages_avx2": ("without AVX-512: ", 1 / 6.5, 1 / 9)}
 
 
-def stage_bars(documents: Documents, suite: str, machine: str) -> list[Bar]:
+def stage_bars(documents: Documents, suite: str) -> list[Bar]:
     """Compare warm stages with those of umap-learn and pynndescent."""
     ours, umap, pynndescent = (
         select(documents, suite, system=name) for name in ("vicinal", "umap-learn", "pynndescent")
     )
+    machine, fit_limit, fit_aim = STAGES_ON[suite]
     bars = []
     for work, stage, peer, limit, aim in (
-        ("whole fit, warm, against umap-learn without a seed", "fit", umap, 1 / 10, 1 / 14),
+        ("whole fit, warm, against umap-learn without a seed", "fit", umap, fit_limit, fit_aim),
         ("neighbor graph, warm, against pynndescent", "neighbors", pynndescent, 1 / 1.7, 1 / 2.2),
         ("layout, 200 epochs, warm, against umap-learn without a seed", "layout", umap, 1 / 4, 1 / 8),
     ):
@@ -134,8 +135,8 @@ def speed_bars(documents: Documents) -> list[Bar]:
         ours = middle(select(documents, suite, case=case, system="vicinal"), "wall")
         work = f"{case}, fresh process, seeded (umap-learn: the faster of seeded and not)"
         bars += ratio(work, ours, faster_umap(documents, suite, case), limit, aim)
-    for suite, machine in STAGES_ON.items():
-        bars += stage_bars(documents, suite, machine)
+    for suite in STAGES_ON:
+        bars += stage_bars(documents, suite)
     ours, peer = (select(documents, "large", system=name) for name in ("vicinal", "umap-learn"))
     if ours:
         work = f"{ours[0]['rows']:,} rows, whole fit, warm, against umap-learn without a seed"

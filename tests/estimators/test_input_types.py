@@ -48,7 +48,7 @@ class Exchanged:
 def duckdb_relation(X: NDArray[np.float32]) -> Any:
     duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
     con = duckdb.connect()
-    con.register("given", pl.DataFrame(X, schema=NAMES))
+    con.register("given", pd.DataFrame(X, columns=NAMES))  # polars would need pyarrow
     return con.sql("SELECT * FROM given")
 
 
