@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <tuple>
+#include <utility>
 
 namespace vicinal {
 
@@ -146,6 +148,20 @@ OwnedCsr contracted(const Csr& graph, const std::vector<Index>& group, Size grou
     return coarse;
 }
 
+void sort_rows(OwnedCsr& graph, ThreadTeam& team) {
+    team.parallel_for(static_cast<Size>(graph.indptr.size()) - 1, chunk_rows, [&](Size begin, Size end, int) {
+        std::vector<std::pair<Index, float>> edges;
+        for (Size i = begin; i < end; ++i) {
+            const Size at = graph.indptr[i];
+            edges.clear();
+            for (Size e = at; e < graph.indptr[i + 1]; ++e) edges.emplace_back(graph.indices[e], graph.weights[e]);
+            std::sort(edges.begin(), edges.end());
+            for (std::size_t e = 0; e < edges.size(); ++e)
+                std::tie(graph.indices[at + e], graph.weights[at + e]) = edges[e];
+        }
+    });
+}
+
 // Aggregates that are joined in one round.
 class Pairing {
   public:
@@ -259,6 +275,7 @@ Aggregates aggregate(const Csr& graph, int rounds, ThreadTeam& team) {
         out.mass = std::move(mass);
         out.graph = std::move(coarse);
     }
+    sort_rows(out.graph, team);
     return out;
 }
 

@@ -49,11 +49,12 @@ class Aggregates:
         place: Place = None,
     ) -> Aggregates:
         """Return aggregates, given the sums of weights between them, and the sum and maximum of the rows' weights."""
-        sums = between.tocoo()
-        apart = sums.row != sums.col
-        heads, tails = sums.row[apart], sums.col[apart]
-        weights = sums.data[apart] / np.sqrt(mass[heads].astype(np.float64) * mass[tails])
-        coarse = Graph.from_scipy(csr_matrix((weights, (heads, tails)), shape=between.shape))
+        heads = np.repeat(np.arange(len(mass)), np.diff(between.indptr))
+        apart = heads != between.indices
+        indptr = np.concatenate([[0], np.cumsum(apart)])[between.indptr]
+        heads, tails = heads[apart], between.indices[apart]
+        weights = between.data[apart] / np.sqrt(mass[heads].astype(np.float64) * mass[tails])
+        coarse = Graph.from_scipy(csr_matrix((weights, tails, indptr), shape=between.shape))
         degree = of_rows[0] / max(float(mass.sum(dtype=np.float64)), 1.0)
         coarse_degree = float(coarse.weights.sum(dtype=np.float64)) / max(coarse.n, 1)
         repulsion = degree / coarse_degree if coarse_degree > 0 else 1.0
