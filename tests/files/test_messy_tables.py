@@ -266,3 +266,23 @@ def test_empty_columns_are_left_out_of_every_format(tmp_path: Path) -> None:
         table = read_table(tmp_path / name)
         assert table.X.tolist() == values[:, [0, 2]].tolist()
         assert [one.reason for one in table.columns if one.role is Role.IGNORED] == ["empty"]
+
+
+LONG = "some words " * 1000
+
+
+@pytest.mark.parametrize(
+    ("content", "choice"),
+    [
+        ("a,b\n" + "1,2\n" * 40 + f"1,{LONG}\n", ColumnChoice()),
+        ("a,b\n" + f"1,{LONG}\n" * 2, ColumnChoice(features=["b"])),
+        (f"a,{LONG}\n1,2\n3,4\n", ColumnChoice(label="c")),
+        (f"a,{LONG}\n1,2\n3,\n", ColumnChoice()),
+        (f"a,{LONG}\n1,x\n3,y\n", ColumnChoice(features=[LONG])),
+    ],
+)
+def test_messages_quote_only_the_beginning_of_long_texts(tmp_path: Path, content: str, choice: ColumnChoice) -> None:
+    (tmp_path / "data.csv").write_text(content)
+    with pytest.raises(ReadError) as found:
+        read_table(tmp_path / "data.csv", choice)
+    assert len(str(found.value)) < 1000

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from vicinal.files.column_contents import Content, Kind
 from vicinal.files.data_table import Categories, ColumnChoice, Dates, ReadError
+from vicinal.files.number_texts import shown_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -41,7 +42,7 @@ def fit_encoding(name: str, content: Content, choice: ColumnChoice) -> Encoding:
     """Learn how a column becomes features."""
     if content.kind is Kind.DATES:
         if content.question:
-            raise ReadError(f"column {name!r}: {content.question}")
+            raise ReadError(f"column {shown_text(name)}: {content.question}")
         if choice.dates == Dates.NUMBER:
             return Encoding(choice.dates, [name])
         timed = (_days(content.series) % 1 != 0).any()

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.files.number_texts import DETECTED, FileFormat
+from vicinal.files.number_texts import DETECTED, LONGEST_SHOWN, FileFormat, shown_text
 from vicinal.runtime.inputs import ROW_TYPES
 from vicinal.runtime.sizes import readable
 
@@ -27,15 +27,15 @@ TRAVEL_COLUMNS, TRAVEL_BYTES = 100, 64 * 2**20
 
 
 # Characters of a library's message, and of a word of ours.
-LONGEST_LINE, LONGEST_WORD = 300, 100
+LONGEST_LINE = 300
 
 
 class ReadError(ValueError):
     """A file cannot be read as a table of numbers; the message is one line for the user."""
 
     def __init__(self, message: str) -> None:
-        # A message may quote a cell or a column name of any length.
-        words = re.sub(rf"\S{{{LONGEST_LINE},}}", lambda word: f"{word[0][:LONGEST_WORD]}...", message)
+        # A message may contain a path or a word of a library of any length.
+        words = re.sub(rf"\S{{{LONGEST_LINE},}}", lambda word: f"{word[0][:LONGEST_SHOWN]}...", message)
         super().__init__(" ".join(words.splitlines()))
 
 
@@ -171,7 +171,7 @@ class ColumnChoice:
         """Raise ReadError if a chosen column is not one of ``names``."""
         for name in [*(self.features or []), *self.exclude, *(name for name, _ in self.roles())]:
             if name not in names:
-                raise ReadError(f"{path} has no {kind} {name!r}; it has {listed(shown)}")
+                raise ReadError(f"{path} has no {kind} {shown_text(name)}; it has {listed(shown)}")
         if self.features is not None and not self.features:
             raise ReadError("features must list at least one column")
 
@@ -182,8 +182,8 @@ class DataTable:
 
     Parameters
     ----------
-    X : array of float32
-        The features.
+    X : array
+        The features, in one of the ``ROW_TYPES``.
     columns : tuple of Column
         All columns with their roles; of a feature that is not a column of numbers, the values too.
     parts : tuple of str, optional
@@ -267,7 +267,7 @@ def array_table(
     known = set(names)
     for name in choice.features or ():
         if name not in known and name in beside:
-            raise ReadError(f"{path}: {name!r} is not a column of the matrix and cannot be a feature")
+            raise ReadError(f"{path}: {shown_text(name)} is not a column of the matrix and cannot be a feature")
     of_rows = [name for name, _ in choice.roles() if name not in known and name not in beside]
     if of_rows:
         raise ReadError(
@@ -355,7 +355,7 @@ def first_line(error: BaseException) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:SHOWN_NAMES])
+    shown = ", ".join(shown_text(name) for name in names[:SHOWN_NAMES])
     more = len(names) - SHOWN_NAMES
     return (shown or "none") + (f" and {more} more" if more > 0 else "")
 
@@ -372,7 +372,7 @@ def without_bytes(values: NDArray[Any]) -> NDArray[Any]:
 
 def check_finite(
     path: Path,
-    X: NDArray[np.float32],
+    X: NDArray[Any],
     names: Sequence[str],
     original: Callable[[int, int], Any],
     first: int,
@@ -388,7 +388,7 @@ def check_finite(
     value = original(row, column)
     where = f"{path}: row {first + row} has"
     if isinstance(value, str | None):
-        what = "no value" if value is None or not value.strip() else f"{value!r}, not a number,"
+        what = "no value" if value is None or not value.strip() else f"{shown_text(value)}, not a number,"
     else:
         what = f"{value}, too large for float32," if np.isfinite(value) else str(value)
     help_ = ""
@@ -396,4 +396,4 @@ def check_finite(
         n = int(np.isnan(X).any(axis=1).sum())
         help_ = f" ({n} rows miss values)" if n > 1 else ""
         help_ += "; --impute fills them in, --metric nan_euclidean compares the others, --exclude leaves columns out"
-    raise ReadError(f"{where} {what} in column {names[column]!r}{help_}")
+    raise ReadError(f"{where} {what} in column {shown_text(names[column])}{help_}")

@@ -32,7 +32,7 @@ from vicinal.files.data_table import (
     whole_numbers,
     without_bytes,
 )
-from vicinal.files.number_texts import listed_texts
+from vicinal.files.number_texts import listed_texts, shown_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,7 +111,7 @@ class Plan:
             raise ReadError(f"{self.path} has no numeric column to embed; it has {listed(list(self.contents))}")
         for name in [*self.features, *self.choice.values]:
             if self.contents[name].question:
-                raise ReadError(f"{self.path}: column {name!r}: {self.contents[name].question}")
+                raise ReadError(f"{self.path}: column {shown_text(name)}: {self.contents[name].question}")
 
     def table(self, first: int = 0) -> DataTable:
         """Convert the columns."""
@@ -235,7 +235,7 @@ def _require_kind(path: Path, name: str, content: Content, encoding: Mapping[str
     wanted = Kind.DATES if encoding["kind"] in tuple(Dates) else Kind.TEXTS
     if content.kind is not wanted:
         what = {Kind.DATES: "dates", Kind.TEXTS: "classes"}[wanted]
-        raise ReadError(f"{path}: column {name!r} has {content.kind}, but the model was fitted to {what}")
+        raise ReadError(f"{path}: column {shown_text(name)} has {content.kind}, but the model was fitted to {what}")
 
 
 def _require_numbers(path: Path, name: str, content: Content, otherwise: str) -> None:
@@ -246,7 +246,7 @@ def _require_numbers(path: Path, name: str, content: Content, otherwise: str) ->
         numbers = content.series.cast(float, strict=False)
         what = f"text: {listed_texts(content.series.filter(numbers.is_null()).drop_nulls())}"
     help_ = "--dates number makes it one" if content.kind is Kind.DATES else otherwise
-    raise ReadError(f"{path}: column {name!r} is not numeric ({what}); {help_}")
+    raise ReadError(f"{path}: column {shown_text(name)} is not numeric ({what}); {help_}")
 
 
 def _why_no_texts(content: Content, choice: ColumnChoice) -> str:
@@ -376,12 +376,13 @@ def _vectors(path: Path, series: pl.Series, first: int) -> tuple[tuple[str, ...]
     sizes = lengths.cast(pl.Int64).fill_null(-1).to_numpy()
     width = int(sizes.max())
     short = np.flatnonzero(sizes != width)
+    name = shown_text(series.name)
     if len(short):
         size = sizes[short[0]]
         what = "no vector" if size < 0 else f"a vector of {size} numbers"
-        raise ReadError(f"{path}: row {first + short[0]} has {what} in column {series.name!r}, others have {width}")
+        raise ReadError(f"{path}: row {first + short[0]} has {what} in column {name}, others have {width}")
     if width < 1:
-        raise ReadError(f"{path}: the vectors of column {series.name!r} are empty")
+        raise ReadError(f"{path}: the vectors of column {name} are empty")
     small = isinstance(series.dtype, pl.Array | pl.List) and series.dtype.inner in (pl.Int8, pl.UInt8)
     values = series.explode() if small else series.explode().cast(pl.Float64)
     X = as_rows_of_table(values.to_numpy().reshape(len(series), width))

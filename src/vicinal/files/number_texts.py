@@ -28,6 +28,7 @@ MISSING = [
 # A column is numeric if this share of its known values are numbers, or half of them and few different others.
 MOSTLY, HALF, FEW_OTHERS = 0.9, 0.5, 3
 SHOWN_OTHERS = 3
+LONGEST_SHOWN = 100  # characters of a cell or a name in a message
 POINT, COMMA = ".", ","
 CURRENCIES = r"(?:[$€£¥₹]|USD|EUR|GBP|JPY|CHF|SEK|NOK|DKK|Fr\.|kr\.?|zł|R\$)"
 MINUS = r"[-\x{2212}]"
@@ -204,8 +205,9 @@ def _first_read(texts: pl.Series, numbers: pl.Series) -> str | None:
 
 
 def shown_text(text: str) -> str:
-    """Return a text in quotes, with plain blanks."""
-    return repr(re.sub("[\u00a0\u202f]", " ", text))
+    """Return a text in quotes, with plain blanks; only the beginning of a long one."""
+    short = text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    return repr(re.sub("[\u00a0\u202f]", " ", short))
 
 
 def share_of(texts: pl.Series, pattern: str) -> float:
