@@ -50,6 +50,7 @@ from fuzz.forgeries import (
 
 import vicinal
 from vicinal.files.container import MOST_EXPANSION, read_file, write_file
+from vicinal.runtime.inputs import ROW_TYPES
 
 SLOWEST = 120.0
 LONGEST_MESSAGE = 2_000  # characters of an error about a table
@@ -209,7 +210,7 @@ class Tables(Piece):
                 raise AssertionError(f"a message of {len(message)} characters: {message[:1000]}") from error
             return "refused"
         assert table.X.ndim == 2
-        assert table.X.dtype == np.float32
+        assert table.X.dtype in ROW_TYPES
         assert np.isfinite(table.X).all()
         return "usable"
 
@@ -255,6 +256,11 @@ class Messages(Piece):
             server.session.resume()
             assert threading.active_count() <= 2, threading.enumerate()
         return "carried out"
+
+    def run(self, n_trials: int, trial: Callable[[], str]) -> None:
+        super().run(n_trials, trial)
+        for server in self.servers:
+            server.close()
 
 
 PIECES: dict[str, type[Piece]] = {"files": Files, "matrices": Matrices, "tables": Tables, "messages": Messages}

@@ -154,6 +154,7 @@ MESSAGES: tuple[dict[str, Any], ...] = (
     {"type": "pause"},
     {"type": "resume"},
     {"type": "select", "rows": [0, 3]},
+    {"type": "neighbors", "row": 3},
     {"type": "rerun", "parameters": {"n_neighbors": 7}},
     {"type": "rerun", "parameters": {"n_epochs": 3, "min_dist": 0.5}},
 )
