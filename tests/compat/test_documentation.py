@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,15 @@ def test_every_estimator_is_checked_or_a_documented_exception() -> None:
     assert "`AlignedUMAP`, whose `fit` takes a list of data sets" in GUARANTEES
     assert all(f"`{name}`" in GUARANTEES for name in WEIGHT_CHECKS)
     assert "check_estimator" in (vicinal.AlignedUMAP.__doc__ or "")
+
+
+def test_the_guide_counts_the_tests_of_every_suite() -> None:
+    script = runpy.run_path(str(ROOT / "examples/clients/own_tests.py"))
+    lost = 0
+    for suite in script["SUITES"]:
+        row = re.search(rf"\| {re.escape(suite.name)} \| (\d+) of (\d+) \| (\d+) of (\d+) \|", GUIDE)
+        assert row is not None, f"no counts of {suite.name}: run `make clients`"
+        ours, n, theirs, same_n = map(int, row.groups())
+        assert n == same_n
+        lost += theirs - ours
+    assert lost == len(script["EXPECTED"])
