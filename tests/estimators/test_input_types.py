@@ -151,6 +151,7 @@ def masked() -> Any:
 
 REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "masked": (masked(), ValueError, "X has masked values, first in row 3"),
+    "masked rows": (list(masked()), ValueError, "X has masked values, first in row 3"),
     "dates": (np.zeros((N, D), "M8[D]"), ValueError, r"X holds dates \(datetime64\[D\]\)"),
     "durations": (np.zeros((N, D), "m8[s]"), ValueError, r"X holds durations \(timedelta64\[s\]\)"),
     "dates as objects": (np.full((N, D), np.datetime64("2020"), object), ValueError, "X holds dates"),

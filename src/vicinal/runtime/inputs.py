@@ -245,7 +245,9 @@ def _converted(given: Any, name: str) -> NDArray[Any]:
         if hasattr(kind, "__dlpack__"):
             return np.from_dlpack(given)
         if isinstance(given, Sequence) and not isinstance(given, str | bytes):
-            return np.asarray(given if isinstance(given, list | tuple) else list(given))
+            entries = given if isinstance(given, list | tuple) else list(given)
+            masked = any(isinstance(one, np.ma.MaskedArray) for one in entries)
+            return np.ma.array(entries) if masked else np.asarray(entries)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise type(error)(f"{name} must hold values that NumPy can read: {error}") from error
     more = "; call its method collect() first" if hasattr(kind, "collect") else ""
