@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -257,3 +257,14 @@ def test_pages_show_columns_of_arrow_data() -> None:
     assert [(one.name, None if one.values is None else one.values.tolist()) for one in found] == [
         ("kind", ["x", None]), ("size", [1.5, 2.0]), ("kind", ["x", None]), ("size", [1.5, 2.0]), ("id", ["x", None]),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [lambda X: X[:-1], lambda X: X[:, :-1], np.ravel])
+def test_chunks_of_another_shape_than_declared_are_refused(change: Callable[[Any], Any]) -> None:
+    da = pytest.importorskip("dask.array", reason="the extra 'cluster' is not installed: no Dask")
+    import dask
+
+    X = rows()
+    chunk = da.from_delayed(dask.delayed(lambda: change(X))(), shape=X.shape, meta=X[:0])
+    with pytest.raises(ValueError, match=r"chunk 0 of X has shape .* but the array declares"):
+        umap().fit(chunk)

@@ -84,7 +84,7 @@ def search_parts(rows: DaskRows, search: Search, parts: int, engine: Engine) -> 
     bounds, store = part_bounds(rows.n, parts), engine.store
     count, blocks = cell_count(rows.n, rows.d), list(zip(rows.blocks, rows.spans, strict=True))
     samples = engine.run(
-        [task(scan_block, "scan")(*block, rows.declared, rows.n, count, search.seed) for block in blocks]
+        [task(scan_block, "scan")(*block, rows.declared, rows.shape, count, search.seed) for block in blocks]
     )
     cells = engine.run([task(_make_cells, "cells")(samples, count, search, engine.alone_jobs)])[0]
     groups = _cell_groups(count, rows, engine)

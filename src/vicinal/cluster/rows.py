@@ -18,7 +18,7 @@ MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
 BLOCK_BYTES = 1 << 24  # chunks are joined up to this size
 
 
-Span = list[tuple[int, int]]  # for each of some consecutive chunks its number, and that of its first row
+Span = list[tuple[int, int, int]]  # for each of some consecutive chunks its number, its first row and its size
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class DaskRows:
         if len(X.chunks[1]) > 1:
             X = X.rechunk({1: -1})
         chunks, spans = X.to_delayed(optimize_graph=True).ravel(), _spans(X.chunks[0], 4 * X.shape[1])
-        return cls(X, [[chunks[number] for number, _ in span] for span in spans], spans)
+        return cls(X, [[chunks[number] for number, _, _ in span] for span in spans], spans)
 
 
 def _spans(sizes: tuple[int, ...], row_bytes: int) -> list[Span]:
@@ -98,7 +98,7 @@ def _spans(sizes: tuple[int, ...], row_bytes: int) -> list[Span]:
             spans.append([])
             held = 0
         if size:
-            spans[-1].append((number, first))
+            spans[-1].append((number, first, size))
         first, held = first + size, held + size * row_bytes
     return spans
 
@@ -123,15 +123,18 @@ def require_declared(chunk: Any, declared: tuple[np.dtype[Any], bool], where: st
 
 
 def scan_block(
-    chunks: list[Any], span: Span, declared: tuple[np.dtype[Any], bool], n: int, cells: int, seed: int
+    chunks: list[Any], span: Span, declared: tuple[np.dtype[Any], bool], shape: tuple[int, int], cells: int, seed: int
 ) -> Rows:
-    """Check type and values of some chunks and return those of their rows that cells are made from.
+    """Check type, shape and values of some chunks and return those of their rows that cells are made from.
 
     The error names chunk and row.
     """
+    n, d = shape
     taken, wanted = [], sample_numbers(n, cells, seed)
-    for chunk, (number, first) in zip(chunks, span, strict=True):
+    for chunk, (number, first, size) in zip(chunks, span, strict=True):
         require_declared(chunk, declared, f"chunk {number}")
+        if np.shape(chunk) != (size, d):
+            raise ValueError(f"chunk {number} of X has shape {np.shape(chunk)}, but the array declares {(size, d)}")
         rows = read_block([chunk])
         _, bad = scan_rows(rows)
         if bad >= 0:
