@@ -13,9 +13,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from vicinal.files import readers
+from vicinal.files import readers, tabular_files
 from vicinal.files.batches import join_columns, read_batches
 from vicinal.files.data_table import NOT_CHOSEN, ColumnChoice, DataTable, Role
+from vicinal.files.number_texts import FileFormat
 from vicinal.files.preparation import Preparation
 from vicinal.files.readers import ReadError, read_table, row_count
 
@@ -265,6 +266,32 @@ def test_separator_and_encoding_are_detected(tmp_path: Path, text: str, encoding
         assert table.feature_names == ("größe", "b")
         assert table.X.tolist() == [[1.5, 2], [3.25, 4]]
     assert row_count(path) == (None if encoding == "utf-16" else 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("Name, first;Size, cm\nDoe, Jo;1.5\nRoe, Al;2\n", ["Name, first", "Size, cm"]),
+        ("a;b,c\n1;2,x;y\n3;4,z;z\n", ["a;b", "c"]),
+        ('a;b, c\n"x, y";1,5\n"z";2,5\n', ["a", "b, c"]),
+        # line 20 is within quotes
+        ("a;b, c\n" + "1;2\n" * 18 + '"3, or\nmore";2\n', ["a", "b, c"]),
+    ],
+)
+def test_of_two_separators_the_one_with_more_numbers_is_taken(tmp_path: Path, text: str, names: list[str]) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text(text)
+    assert tabular_files.read_delimited(path).columns == names
+
+
+def test_an_open_separator_is_a_question(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("a,b;c\nx,y;z\n")
+    with pytest.raises(readers.ReadError, match="may be separated by any of ',', ';': choose one with --separator"):
+        tabular_files.detect(path)
+    form = FileFormat(separator=";")
+    assert tabular_files.read_delimited(path, form).columns == ["a,b", "c"]
+    assert row_count(path, form) == 1
 
 
 @pytest.mark.parametrize("name", ["data.csv.gz", "data.npy.gz", "data.parquet.gz"])

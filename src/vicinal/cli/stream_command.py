@@ -42,10 +42,12 @@ def tables_of(path: Path, batch_rows: int, choice: ColumnChoice) -> Iterator[Dat
 class StreamFit:
     """Fit a model to the batches of a file; the model may already contain the first rows."""
 
-    def __init__(self, path: Path, tables: Iterator[DataTable], model: Any, state: Path | None = None) -> None:
+    def __init__(self, path: Path, batch_rows: int, choice: ColumnChoice, model: Any, state: Path | None) -> None:
         self.path, self.model, self.state = path, model, state
         self.n_read = 0
+        tables = tables_of(path, batch_rows, choice)
         self.first = next(tables)
+        self.total = row_count(path, choice.form)
         self.seconds: dict[str, float] = {}
         self._tables = tables
         self._columns: list[list[Column]] = []
@@ -72,7 +74,7 @@ class StreamFit:
         return FitResult(self.model.embedding_, self.seconds, quality, bars.stopped, self.model)
 
     def _fit(self, bars: ProgressBars) -> None:
-        total, start, most = row_count(self.path), time.perf_counter(), 0
+        total, start, most = self.total, time.perf_counter(), 0
         for stage in fit_in_pieces(self.model, self._unread()):
             now = time.perf_counter()
             self.seconds[stage] = self.seconds.get(stage, 0.0) + now - start
@@ -164,7 +166,7 @@ def stream(
             raise ValueError("--save-state and --resume require an output, such as --output map.parquet")
         return _show(file, batch_rows, columns, spec, port=port, browser=browser)
     model = _resume(resume, spec) if resume else spec.build()
-    fit = StreamFit(file, tables_of(file, batch_rows, columns), model, save_state)
+    fit = StreamFit(file, batch_rows, columns, model, save_state)
     announce_columns(fit.first, output, all_columns=False, quiet=quiet)
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
     shape_read = len(result.embedding), model.n_features_in_
@@ -189,7 +191,7 @@ def _show(path: Path, batch_rows: int, columns: ColumnChoice, spec: EstimatorSpe
         lambda: tables_of(path, batch_rows, columns),
         spec.build,
         adjustable(spec),
-        total=row_count(path),
+        total=row_count(path, columns.form),
         title=path.stem,
         source=Preparation(kept_choice(first, columns)),
     )

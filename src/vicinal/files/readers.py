@@ -21,7 +21,7 @@ from vicinal.files import annotated_files, array_files, tabular_files
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table
 from vicinal.files.expansion import require_memory, unpack
 from vicinal.files.frame_table import Plan, frame_table
-from vicinal.files.number_texts import FileFormat
+from vicinal.files.number_texts import DETECTED, FileFormat
 from vicinal.files.tabular_files import detect
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _archive_suffix(path: Path) -> str:
     return ".xlsx" if "xl/workbook.xml" in names else ".ods" if "content.xml" in names else ".npz"
 
 
-def row_count(path: Path) -> int | None:
+def row_count(path: Path, form: FileFormat = DETECTED) -> int | None:
     """Return the number of rows, or None if counting would take as long as reading them."""
     suffix = path.suffix.lower()
     if suffix == ".npy":
@@ -109,7 +109,7 @@ def row_count(path: Path) -> int | None:
         return _lines(path)
     if suffix in (".csv", ".tsv"):
         # line breaks within quotes are counted too, so that the count may be slightly too high
-        dialect = detect(path)
+        dialect = detect(path, form)
         return None if dialect.encoding == "utf-16" else _lines(path) - int(dialect.has_header)
     return None
 

@@ -68,8 +68,12 @@ def detect(path: Path, form: FileFormat = DETECTED) -> Dialect:
         sample = file.read(SAMPLE)
     encoding = _given_encoding(form.encoding) if form.encoding else _encoding(path, sample)
     text = sample.decode(encoding, errors="replace")
-    lines = text.splitlines()[:LINES]
-    separator = form.separator or _separator(lines, PREFERRED.get(path.suffix.lower(), ","))
+    lines = text.splitlines()[: LINES + 1]
+    # the sample may end within a line, and a line within a quoted field
+    lines = lines[:LINES] if len(lines) > LINES or len(sample) < SAMPLE else lines[:-1] or lines
+    while len(lines) > 1 and sum(line.count('"') for line in lines) % 2:
+        lines.pop()
+    separator = form.separator or _separator(path, lines, PREFERRED.get(path.suffix.lower(), ","))
     return Dialect(separator, encoding, has_header(next(csv.reader(lines, delimiter=separator), [])))
 
 
@@ -96,19 +100,28 @@ def _encoding(path: Path, sample: bytes) -> str:
     return "utf-8-sig"
 
 
-def _separator(lines: list[str], preferred: str) -> str:
-    """Return the preferred separator if line 1 contains it, else one that gives all lines equally many fields."""
-    if not lines or preferred in _unquoted(lines[0]):
-        others = [one for one in SEPARATORS if one != preferred and lines and one in _unquoted(lines[0])]
-        if not others or len(_widths(lines, preferred)) == 1:
-            return preferred
-    consistent = {one: _widths(lines, one) for one in SEPARATORS}
-    usable = [one for one, widths in consistent.items() if len(widths) == 1 and next(iter(widths)) > 1]
-    return max(usable, key=lambda one: next(iter(consistent[one])), default=preferred)
+def _separator(path: Path, lines: list[str], preferred: str) -> str:
+    """Return the separator that gives all lines equally many fields; of several, that with the most numbers."""
+    header = _unquoted(lines[0]) if lines else ""
+    if [one for one in SEPARATORS if one in header] == [preferred]:
+        return preferred
+    fields = {one: [found for found in csv.reader(lines, delimiter=one) if found] for one in SEPARATORS}
+    widths = {one: {len(row) for row in rows} for one, rows in fields.items()}
+    usable = [one for one in SEPARATORS if len(widths[one]) == 1 and max(widths[one]) > 1]
+    if not usable:
+        return preferred
+    # within names a comma is followed by a blank
+    likely = {one: (_share_of_numbers(fields[one][1:]), f"{one} " not in header) for one in usable}
+    best = [one for one in usable if likely[one] == max(likely.values())]
+    if len(best) > 1:
+        marks = listed(["tab" if one == "\t" else one for one in best])
+        raise ReadError(f"{path} may be separated by any of {marks}: choose one with --separator")
+    return best[0]
 
 
-def _widths(lines: list[str], separator: str) -> set[int]:
-    return {len(fields) for fields in csv.reader(lines, delimiter=separator) if fields}
+def _share_of_numbers(rows: list[list[str]]) -> float:
+    fields = [field for row in rows for field in row]
+    return sum(_is_number(field.replace(",", ".", 1)) for field in fields) / max(1, len(fields))
 
 
 def _unquoted(line: str) -> str:
