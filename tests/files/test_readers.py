@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -292,6 +293,45 @@ def test_an_open_separator_is_a_question(tmp_path: Path) -> None:
     form = FileFormat(separator=";")
     assert tabular_files.read_delimited(path, form).columns == ["a,b", "c"]
     assert row_count(path, form) == 1
+
+
+def test_lines_longer_than_the_sample_are_separated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data.csv"
+    row = ";".join(f"{a},5" for a in range(300))
+    path.write_text(";".join(f"g{a}" for a in range(300)) + f"\n{row}\n{row}\n")
+    for sample in (500, 2000, 3200):  # within the header and within the rows
+        monkeypatch.setattr(tabular_files, "SAMPLE", sample)
+        assert tabular_files.read_delimited(path).columns == [f"g{a}" for a in range(300)]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy"])
+def test_work_for_wide_tables_is_linear_in_columns(tmp_path: Path, suffix: str) -> None:
+    def counts(n: int) -> tuple[int, int]:
+        """Return the number of calls, and how often the names or types of all columns are listed."""
+        path, rows = tmp_path / f"wide{n}{suffix}", np.random.default_rng(0).normal(size=(3, n))
+        frame = pl.DataFrame(rows, schema=[f"g{a}" for a in range(n)])
+        write = {".csv": frame.write_csv, ".parquet": frame.write_parquet, ".npy": lambda path: np.save(path, rows)}
+        write[suffix](path)
+        readers.read_table(path)  # imports
+        calls, lists = 0, 0
+        listing = [getattr(pl.DataFrame, name).fget.__code__ for name in ("columns", "dtypes", "schema")]
+
+        def count(frame: Any, event: str, argument: Any) -> None:
+            nonlocal calls, lists
+            calls += 1
+            lists += event == "call" and frame.f_code in listing
+
+        sys.setprofile(count)
+        try:
+            table = readers.read_table(path)
+        finally:
+            sys.setprofile(None)
+        assert table.X.shape == (3, n)
+        return calls, lists
+
+    (few, a), (more, b), (most, c) = (counts(n) for n in (100, 200, 400))
+    assert most - more == pytest.approx(2 * (more - few), rel=0.05)
+    assert a == b == c
 
 
 @pytest.mark.parametrize("name", ["data.csv.gz", "data.npy.gz", "data.parquet.gz"])
