@@ -120,7 +120,9 @@ def amounts(texts: pl.Series) -> pl.DataFrame:
     """Return the sign, the digits with their marks, and the unit of every text that looks like an amount."""
     import polars as pl
 
-    groups = pl.col("text").str.extract_groups(AMOUNT)
+    # accountants write negative amounts in parentheses or with the sign behind
+    text = pl.col("text").str.replace(r"^\((.*)\)$", "-$1").str.replace(r"^(.*\d[.,]\d+)-$", "-$1")
+    groups = text.str.extract_groups(AMOUNT)
     parts = pl.DataFrame({"text": texts}).select(groups.alias("found")).unnest("found")
     before, currency, after, digits, unit = (pl.col(name) for name in parts.columns)
     negative = (before + after).str.contains(MINUS)
@@ -186,10 +188,7 @@ def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float]:
     share = n / (n + len(odd)) if n else 0.0
     if odd.n_unique() <= FEW_OTHERS and share >= HALF:
         share = max(share, MOSTLY)
-    notes = []
-    first = _first_read(texts, numbers)
-    if first is not None:
-        notes.append(first)
+    notes = _examples(texts, numbers)
     if len(unknown):
         notes.append(f"missing values written as {listed_texts(unknown)}")
     if len(odd):
@@ -197,11 +196,12 @@ def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float]:
     return ", ".join(notes), share
 
 
-def _first_read(texts: pl.Series, numbers: pl.Series) -> str | None:
-    """Show how a value was read that computers write in another way."""
+def _examples(texts: pl.Series, numbers: pl.Series) -> list[str]:
+    """Show how a value was read that computers write in another way, and one with an accountant's sign."""
     changed = numbers.is_not_null() & ~plain_numbers(texts).eq_missing(numbers)
-    at = changed.arg_max() if changed.any() else None
-    return None if at is None else f"{shown_text(texts[at])} is read as {numbers[at]:.10g}"
+    signed = changed & texts.str.contains(r"^\(|-$")
+    rows = [at for some in (changed, signed) if some.any() and (at := some.arg_max()) is not None]
+    return [f"{shown_text(texts[at])} is read as {numbers[at]:.10g}" for at in dict.fromkeys(rows)]
 
 
 def shown_text(text: str) -> str:
