@@ -205,27 +205,44 @@ def test_classes_and_dates_become_features() -> None:
 
 
 def test_ids_are_found_by_what_they_count_too() -> None:
-    n = np.arange(40)
+    n = np.arange(60)
     rng = np.random.default_rng(0)
     ids = {
         "counter": n,
-        "again": n % 20,
+        "again": n % 30,
         "pairs": n // 2,
-        "shuffled": rng.permutation(40),
-        "Order No": rng.choice(10**4, 40, replace=False),
-        "customerId": rng.integers(1, 9, 40),
-        "barcode": rng.integers(10**7, 10**8, 40),
-        "ticket": rng.choice(np.arange(200_000, 900_000), 40, replace=False),
+        "shuffled": rng.permutation(60),
+        "with gaps": rng.permutation(80)[:60],
+        "nearly": rng.permutation([*range(57), 3, 5, 8]),
+        "Sample Number": rng.permutation(n % 20),
+        "Order No": rng.choice(10**4, 60, replace=False),
+        "customerId": rng.integers(1, 9, 60),
+        "barcode": rng.integers(10**7, 10**8, 60),
+        "ticket": rng.choice(np.arange(200_000, 900_000), 60, replace=False),
     }
     measured = {
-        "year": 2000 + n % 7, "visits": rng.poisson(5, 40), "income": rng.integers(900, 90_000, 40), "rooms": 1 + n % 3,
-        "paid": rng.normal(size=40),
+        "year": 2000 + n % 7, "visits": rng.poisson(5, 60), "income": rng.integers(900, 90_000, 60), "rooms": 1 + n % 3,
+        "paid": rng.normal(size=60), "num_words": rng.choice(9000, 60, replace=False), "visit number": 1 + n % 5,
+        "Number of guests": rng.choice(9000, 60, replace=False), "range": rng.integers(0, 90, 60),
     }  # fmt: skip
     frame = pl.DataFrame(ids | measured)
     table = frame_table(Path("file"), frame, ColumnChoice())
     assert table.feature_names == tuple(measured)
     assert all(one.reason.startswith("row ids, ") for one in table.columns if one.role is Role.DISPLAY)
     assert frame_table(Path("file"), frame, ColumnChoice(features=["counter"])).feature_names == ("counter",)
+
+
+def test_amounts_are_no_codes_and_eight_digits_may_be_days() -> None:
+    rng = np.random.default_rng(0)
+    revenue = rng.choice(np.arange(200_000, 900_000), 60, replace=False)
+    days = [20210000 + 100 * (1 + a % 12) + 1 + a % 28 for a in range(30)] * 2
+    frame = pl.DataFrame({
+        "euros": [f"{one} €" for one in revenue], "grouped": [f"{one:,}" for one in revenue], "day": days,
+        "no day": [one + 50 for one in days],
+    })  # fmt: skip
+    table = frame_table(Path("file"), frame, ColumnChoice(form=FileFormat(decimal=".")))
+    assert table.feature_names == ("euros", "grouped", "no day")
+    assert {one.name: one.reason for one in table.columns}["day"] == "dates written as numbers, such as 20210101"
 
 
 def test_columns_beyond_a_size_do_not_travel(monkeypatch: pytest.MonkeyPatch) -> None:

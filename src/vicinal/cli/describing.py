@@ -48,7 +48,7 @@ def print_columns(columns: Sequence[Column]) -> None:
     if len(rows) > MOST_ROWS:
         rows = [*rows[:MOST_ROWS], ("…", f"{len(rows) - MOST_ROWS:,} more")]
     print_table(("column", "used for"), rows)
-    texts = [one for one in columns if re.match(r"text, \d+ classes|dates", one.reason)]
+    texts = [one for one in columns if re.match(r"text, \d+ classes|dates(,|$)", one.reason)]
     if texts:
         print(f"columns of classes and dates, such as {texts[0].name!r}, are features with --categories and --dates")
 

@@ -43,7 +43,8 @@ class Content:
     """The values of a column.
 
     ``series`` has the values as they were read and ``given`` as they are in the file. ``note`` says what is particular
-    about them, and ``question`` what has to be known before they can be numbers or dates.
+    about them, and ``question`` what has to be known before they can be numbers or dates. ``amounts`` are numbers
+    written with a unit, or with marks between their digits.
     """
 
     kind: Kind
@@ -51,6 +52,7 @@ class Content:
     given: pl.Series
     note: str = ""
     question: str = ""
+    amounts: bool = False
 
 
 def recognize(frame: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
@@ -196,7 +198,8 @@ class _UnreadTexts:
             return Content(Kind.TEXTS, self.texts, self.given, share)
         if len(set(units) - {"none"}) > 1 or (len(units) > 1 and not {"%", "‰"}.isdisjoint(units)):
             return Content(Kind.TEXTS, self.texts, self.given, f"amounts of different units ({', '.join(units)})")
-        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question)
+        amounts = units not in ([], ["none"]) or bool(self.parts["digits"].str.contains("[., ]").any())
+        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question, amounts)
 
 
 def distinct(series: pl.Series) -> int:

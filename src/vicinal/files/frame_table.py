@@ -47,11 +47,14 @@ MOST_CLASSES = 100
 FEWEST_COUNTED = 10
 # Shares of rows of a column that counts up, of different values of an id, and of those of an id that repeats.
 COUNTED, UNIQUE, REPEATED = 0.9, 0.99, 0.2
+# From this number of rows on, measured integers within a narrow range are not nearly all different.
+MANY = 50
 CODE = 10**5  # ids without a telling name have at least six digits
 # Words of names: of ids always, and of ids if nearly all values differ.
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "rowid", "rownum", "barcode", "zip", "zipcode", "plz",
             "postcode", "isbn", "ean", "sku", "ssn", "phone"}  # fmt: skip
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "numero", "numéro", "code", "key", "index", "idx", "row"}
+COUNT_WORDS = {"no", "nr", "num", "number"}  # they count if they come first: num_words, Number of rooms
 
 
 def frame_table(path: Path, frame: pl.DataFrame, choice: ColumnChoice, first: int = 0) -> DataTable:
@@ -268,7 +271,17 @@ def _why_no_texts(content: Content, choice: ColumnChoice) -> str:
     return what + (f", {note}" if note else "")
 
 
-ROW_IDS = "row ids"
+ROW_IDS, DATES = "row ids", "dates written as numbers"
+# The first and the last day that eight digits are taken for.
+FIRST_DIGITS, LAST_DIGITS = 19000101, 21001231
+
+
+def _are_days(numbers: NDArray[np.float64], low: float, high: float) -> bool:
+    """Return whether all whole numbers are days of a calendar, written as 20211231."""
+    if low < FIRST_DIGITS or high > LAST_DIGITS:
+        return False
+    days, months = numbers % 100, numbers // 100 % 100
+    return bool(np.all(((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12)) | np.isnan(numbers)))
 
 
 def _why_no_numbers(contents: Mapping[str, Content], names: Sequence[str], *, whole: bool) -> dict[str, str]:
@@ -285,8 +298,10 @@ def _why_no_numbers(contents: Mapping[str, Content], names: Sequence[str], *, wh
                 why[name] = EMPTY
             elif low[a] == high[a] and not gaps[a] and n > 1 and whole:
                 why[name] = CONSTANT
+            elif counts[a] and _are_days(numbers[:, a], low[a], high[a]):
+                why[name] = f"{DATES}, such as {low[a]:.0f}"
             elif counts[a]:
-                reason = _id_reason(name, n, (low[a], high[a]), Steps.of(numbers[:, a]))
+                reason = _id_reason(name, n, (low[a], high[a]), Steps.of(numbers[:, a]), contents[name].amounts)
                 if reason:
                     why[name] = f"{ROW_IDS}, {reason}"
     return why
@@ -312,21 +327,29 @@ class Steps(NamedTuple):
         return cls(different / n, float((step == 1).sum()) / n, rising, rising and bool((step <= 1).all()))
 
 
-def _id_reason(name: str, n: int, ends: tuple[float, float], steps: Steps) -> str:
+def _id_reason(name: str, n: int, ends: tuple[float, float], steps: Steps, amounts: bool) -> str:
     """Say why a column of whole numbers looks like ids, or return ""."""
     unique = steps.unique
-    words = re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))
-    found = {word.lower() for word in (words[:1] + words[-1:])}
-    if found & ID_WORDS or (words and re.fullmatch(r".{3,}(?<!gr)(?<!b)id", words[-1].lower()) and unique > UNIQUE):
+    words = [word.lower() for word in re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name))]
+    first, last = set(words[:1]), set(words[-1:])
+    if (first | last) & ID_WORDS or (words and re.fullmatch(r".{3,}(?<!gr)(?<!b)id", words[-1]) and unique > UNIQUE):
         return "by its name"
-    if found & NUMBER_WORDS and n > 1 and (unique >= COUNTED or (steps.rising and unique >= REPEATED)):
+    numbered = n > 1 and ((first - COUNT_WORDS) | last) & NUMBER_WORDS
+    if numbered and (unique >= COUNTED or (steps.rising and unique >= REPEATED)):
         return "by its name"
     if n < FEWEST_COUNTED:
         return ""
     if steps.up >= COUNTED or (steps.slow and unique >= REPEATED):
         return "counts up"
+    # the rows of groups that each count from 1 may be shuffled
+    if numbered and n >= MANY and unique >= REPEATED and unique * n >= COUNTED * (ends[1] - ends[0] + 1):
+        return "by its name"
+    if amounts:
+        return ""
     if unique >= UNIQUE and ends[1] - ends[0] < 1.5 * n:
-        return f"each number from {ends[0]:g} to {ends[1]:g} at most once"
+        return f"each number from {ends[0]:.0f} to {ends[1]:.0f} at most once"
+    if unique >= COUNTED and n >= MANY and ends[1] - ends[0] < 1.5 * n:
+        return f"nearly all different, from {ends[0]:.0f} to {ends[1]:.0f}"
     if unique >= UNIQUE and ends[0] >= CODE and len(f"{ends[0]:.0f}") == len(f"{ends[1]:.0f}"):
         return f"different codes of {len(f'{ends[0]:.0f}')} digits"
     return ""
