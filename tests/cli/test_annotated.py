@@ -94,7 +94,8 @@ def test_obs_columns_and_genes_travel_to_the_page(run: Run, cells: dict[str, Any
 
 def test_a_stored_map_is_shown(run: Run, cells: dict[str, Any]) -> None:
     code, out, err = run("page", "cells.h5ad", "-o", "page.html", "--label", "kind", "--value", "g1")
-    assert (code, err, out) == (0, "", "wrote page.html: 60 points; open it in a browser\n")
+    assert (code, err) == (0, "")
+    assert out.startswith("2 coordinates: columns of obsm/X_umap; label: kind (2 classes);")
     meta = described("page.html")
     np.testing.assert_allclose(meta["maps"][0]["box"][:2], cells["X"][:, :2].min(axis=0), rtol=1e-5)
     assert meta["color"] == "kind"
@@ -137,6 +138,16 @@ def test_results_are_written_back(run: Run, cells: dict[str, Any]) -> None:
 def test_errors_list_the_columns_of_obs(run: Run, cells: dict[str, Any], options: list[str], message: str) -> None:
     assert message in run("embed", "cells.h5ad", "-o", "map.npy", *options)[2]
     assert not Path("map.npy").exists()
+
+
+def test_the_matrix_is_named_by_every_format(run: Run, cells: dict[str, Any]) -> None:
+    out = run("describe", "cells.h5ad")[1]
+    assert re.search(r"obsm/X_pca +│ features 3 columns", out)
+    assert re.search(r"kind +│ shown +2 classes.*\n.*depth +│ shown +numbers", out)
+    np.savez("two.npz", X=cells["X"], other=cells["raw"])
+    assert re.search(rf"X +│ features {GENES} columns", run("describe", "two.npz")[1])
+    out = run("embed", "two.npz", "-o", "map.csv", "--array", "other", "--n-epochs", "5")[1]
+    assert out.startswith(f"{cells['raw'].shape[1]} features: columns of other\n")
 
 
 def test_h5ad_is_written_only_from_h5ad(run: Run, cells: dict[str, Any]) -> None:

@@ -80,7 +80,9 @@ def test_labels_and_values_travel_with_the_page(run: Run) -> None:
 
 def test_page_of_an_existing_map(run: Run) -> None:
     frame().rename({"a": "x", "b": "y"}).write_csv("map.csv")
-    assert run("page", "map.csv", "-o", "page.html", "--label", "kind", "--id", "name")[0] == 0
+    code, out, _ = run("page", "map.csv", "-o", "page.html", "--label", "kind", "--id", "name")
+    line = "2 coordinates: x, y; label: kind; id: name; 3 shown: c, d, age (not chosen)\n"
+    assert (code, out) == (0, line + "wrote page.html: 60 points; open it in a browser\n")
     meta = meta_of("page.html")
     assert [one["name"] for one in meta["columns"]] == ["kind", "c", "d", "age"]
     assert meta["title"] == "map"
@@ -99,7 +101,9 @@ def test_page_of_maps_side_by_side(run: Run) -> None:
     one = frame().rename({"a": "x", "b": "y"}).drop("c", "d")
     one.write_parquet("one.parquet")
     one.with_columns(x=pl.col("y"), y=pl.col("x")).write_csv("two.csv")
-    assert run("compare", "one.parquet", "two.csv", "-o", "both.html", "--label", "kind", "--id", "name")[0] == 0
+    code, out, _ = run("compare", "one.parquet", "two.csv", "-o", "both.html", "--label", "kind", "--id", "name")
+    assert code == 0
+    assert [f"{name}: 2 coordinates: x, y;" in out for name in ("one.parquet", "two.csv")] == [True, True]
     meta = meta_of("both.html")
     assert [map["name"] for map in meta["maps"]] == ["one", "two"]
     assert meta["maps"][0]["box"] == pytest.approx(meta["maps"][1]["box"], abs=1e-4)

@@ -10,7 +10,7 @@ import typer
 
 from vicinal.cli import options
 from vicinal.cli.fitting import load_model
-from vicinal.cli.page_commands import Coordinates, read_map
+from vicinal.cli.page_commands import Coordinates, map_line, read_map
 from vicinal.cli.writing import MODEL_SUFFIX, check_outputs, print_table
 from vicinal.files.atomic import StagedFiles
 from vicinal.files.data_table import ColumnChoice
@@ -76,9 +76,12 @@ def clusters(
         found = vicinal.clusters(model, columns=columns, min_size=min_size)
         described = columns
     else:
-        places, others = read_map(file, coordinates, ColumnChoice())
+        table = read_map(file, coordinates, ColumnChoice())
+        if not quiet:
+            print(map_line(table))
+        places = table.X.astype("float64")
         _check_rows(columns, len(places), file, data)
-        described = {one.name: one.values for one in others} | (columns or {})
+        described = {one.name: one.values for one in table.read_columns} | (columns or {})
         found = vicinal.clusters(places, places, columns=described or None, min_size=min_size)
     found.layer(layer)  # refused before anything is written
     with StagedFiles() as staged:

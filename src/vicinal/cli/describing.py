@@ -33,18 +33,21 @@ def describe(*, file: options.Source, columns: options.Chosen) -> int:
     from vicinal.cli import BAD_INPUT
     from vicinal.files.readers import describe as columns_of
 
-    n, found, problem = columns_of(file, columns)
+    n, found, matrix, problem = columns_of(file, columns)
     print(f"{file}: {n:,} rows, {len(found):,} columns")
-    print_columns(found)
+    print_columns(found, matrix)
     if problem:
         print("error:", problem, file=sys.stderr)
     return BAD_INPUT if problem else 0
 
 
-def print_columns(columns: Sequence[Column]) -> None:
-    """Print a table with the use of every column and the reason."""
+def print_columns(columns: Sequence[Column], matrix: str = "") -> None:
+    """Print a table with the use of every column and the reason; the columns of a named matrix share a line."""
     uses = USES | {Role.FEATURE: "feature", Role.VALUE: "value"}
-    rows = [(one.name or '""', f"{uses[one.role]:9}{one.reason}".strip()) for one in columns]
+    listed = [one for one in columns if not matrix or one.role is not Role.FEATURE]
+    rows = [(one.name or '""', f"{uses[one.role]:9}{one.reason}".strip()) for one in listed]
+    if matrix:
+        rows.insert(0, (matrix, f"features {len(columns) - len(listed):,} columns"))
     if len(rows) > MOST_ROWS:
         rows = [*rows[:MOST_ROWS], ("…", f"{len(rows) - MOST_ROWS:,} more")]
     print_table(("column", "used for"), rows)
@@ -53,13 +56,13 @@ def print_columns(columns: Sequence[Column]) -> None:
         print(f"columns of classes and dates, such as {texts[0].name!r}, are features with --categories and --dates")
 
 
-def columns_line(columns: Sequence[Column], matrix: str = "") -> str:
+def columns_line(columns: Sequence[Column], matrix: str = "", features: str = "features") -> str:
     """Return one line with the use of every column, and the reason where there is one.
 
-    ``matrix`` names the features, if the file has several matrices.
+    ``matrix`` names the features, if the file has several matrices, and ``features`` says what they are.
     """
     parts = []
-    for role, use in USES.items():
+    for role, use in (USES | {Role.FEATURE: features}).items():
         found = [column for column in columns if column.role is role]
         if not found:
             continue
@@ -83,7 +86,7 @@ def announce_columns(table: DataTable, output: Path | None, *, all_columns: bool
     if quiet:
         return
     if all_columns and output != STDOUT:
-        print_columns(table.columns)
+        print_columns(table.columns, table.matrix)
         return
     print(columns_line(table.columns, table.matrix), file=sys.stderr if output == STDOUT else sys.stdout)
 

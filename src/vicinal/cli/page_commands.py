@@ -14,14 +14,11 @@ from vicinal.cli.fitting import load_model, load_rows
 from vicinal.cli.methods import EstimatorSpec, Method, make_spec, signature
 from vicinal.cli.writing import ANNOTATED, MODEL_SUFFIX, check_outputs, pictures_of
 from vicinal.files.annotated_files import maps_of
-from vicinal.files.data_table import Column, ColumnChoice, Role, listed, values_of
+from vicinal.files.data_table import ColumnChoice, DataTable, Role, listed, values_of
 from vicinal.files.frame_table import frame_table
 from vicinal.files.readers import ARRAY_READERS, check_file, local_file, read_frame_of, read_table
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from vicinal.viewer.server import LiveServer
     from vicinal.viewer.session import Session
 
@@ -86,10 +83,12 @@ def page(
     from vicinal.viewer.packing import pack
 
     check_outputs({"output": output}, [file], force, PAGE_SUFFIXES)
-    places, found = read_map(file, coordinates, columns)
-    write_page(output, pack(places, found, title=title or file.stem))
+    table = read_map(file, coordinates, columns)
     if not quiet:
-        print(f"wrote {output}: {len(places):,} points; open it in a browser")
+        print(map_line(table))
+    write_page(output, pack(table.X, table.read_columns, title=title or file.stem))
+    if not quiet:
+        print(f"wrote {output}: {len(table.X):,} points; open it in a browser")
 
 
 def compare(
@@ -111,17 +110,19 @@ def compare(
     if len(files) < 2:
         raise ValueError(f"compare needs at least two maps, got {len(files)}")
     read = [read_map(file, coordinates, columns) for file in files]
-    first = values_of(read[0][1], Role.ID)
-    for file, (_, found) in zip(files, read, strict=True):
-        ids = values_of(found, Role.ID)
+    first = values_of(read[0].columns, Role.ID)
+    for file, table in zip(files, read, strict=True):
+        if not quiet:
+            print(f"{file}: {map_line(table)}")
+        ids = values_of(table.columns, Role.ID)
         if ids is not None and first is not None and ids.tolist() != first.tolist():
             raise ValueError(f"{file}: the ids must be those of {files[0]} in the same order")
     stems = [file.stem for file in files]
     names = [stem if stems.count(stem) == 1 else f"{stem} ({a + 1})" for a, stem in enumerate(stems)]
-    maps = comparable_maps({name: places for name, (places, _) in zip(names, read, strict=True)}, align=align)
-    write_page(output, pack(maps, read[0][1], title=title or " and ".join(names)))
+    maps = comparable_maps({name: table.X for name, table in zip(names, read, strict=True)}, align=align)
+    write_page(output, pack(maps, read[0].read_columns, title=title or " and ".join(names)))
     if not quiet:
-        print(f"wrote {output}: {len(files)} maps of {len(read[0][0]):,} points; open it in a browser")
+        print(f"wrote {output}: {len(files)} maps of {len(read[0].X):,} points; open it in a browser")
 
 
 def serve(
@@ -161,8 +162,13 @@ def serve(
     serve_until_interrupted(server, browser, *notes)
 
 
-def read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple[NDArray[np.float64], list[Column]]:
-    """Read the coordinates of a map and its other columns."""
+def map_line(table: DataTable) -> str:
+    """Say which columns are the coordinates of a map, and what the others are used for."""
+    return columns_line(table.columns, table.matrix, "coordinates")
+
+
+def read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> DataTable:
+    """Read a map: its features are the coordinates."""
     with local_file(path) as local:
         suffix = check_file(local)
         if suffix in ARRAY_READERS:
@@ -173,13 +179,11 @@ def read_map(path: Path, coordinates: str | None, asked: ColumnChoice) -> tuple[
                     raise ValueError(
                         f"{path} has no map, a matrix of 2 or 3 columns in obsm; `vicinal embed` makes one"
                     )
-            table = read_table(local, replace(asked, array=array))
-            return table.X.astype("float64"), table.read_columns
+            return read_table(local, replace(asked, array=array))
         frame, form = read_frame_of(local, asked)
     places = options.names_of(coordinates) or _coordinates(path, frame.columns)
     label = asked.label or next((name for name in LABELS if name in frame.columns), None)
-    table = frame_table(path, frame, replace(asked, features=places, label=label, form=form))
-    return table.X.astype("float64"), table.read_columns
+    return frame_table(path, frame, replace(asked, features=places, label=label, form=form))
 
 
 def _coordinates(path: Path, names: list[str]) -> list[str]:

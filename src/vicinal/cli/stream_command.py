@@ -172,7 +172,7 @@ def stream(
     shape_read = len(result.embedding), model.n_features_in_
     Preparation(kept_choice(fit.first, columns)).keep_in(result.model)
     document = report_of(str(file), shape_read, spec, result) | roles_of(fit.first.columns)
-    outputs.write(result, fit.columns(), file, document, columns_line(fit.first.columns))
+    outputs.write(result, fit.columns(), file, document, columns_line(fit.first.columns, fit.first.matrix))
     if not quiet:
         outputs.announce(result, shape_read)
     return INTERRUPTED if result.interrupted else 0
@@ -197,7 +197,7 @@ def _show(path: Path, batch_rows: int, columns: ColumnChoice, spec: EstimatorSpe
     )
     server = server_of(session, port)
     session.start()
-    serve_until_interrupted(server, browser, columns_line(first.columns))
+    serve_until_interrupted(server, browser, columns_line(first.columns, first.matrix))
     return 0
 
 

@@ -21,7 +21,8 @@ class Matrix(NamedTuple):
     """A matrix of a file, and what the file has for its rows.
 
     ``beside`` holds named columns: those that it lists, and possibly more that it has by name. If the format has names
-    of rows and of matrices, ``row_names`` and ``name`` are these. ``palettes`` has the colors of classes by column.
+    of rows, ``row_names`` are these. ``name`` is that of the matrix, if a file can have several. ``palettes`` has the
+    colors of classes by column.
     """
 
     rows: NDArray[Any]
@@ -52,10 +53,11 @@ def read_npz(path: Path, array: str | None) -> Matrix:
             raise ReadError(f"{path} is a single array, not a .npz file")
         with loaded:
             arrays = {name: loaded[name] for name in loaded.files}
-    chosen = arrays[named_array(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])]
+    name = named_array(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])
+    chosen = arrays[name]
     check_matrix(path, chosen)
     beside = {name: one for name, one in arrays.items() if one.shape == (len(chosen),) and one.dtype.kind != "O"}
-    return Matrix(chosen, beside)
+    return Matrix(chosen, beside, name=name)
 
 
 def _load_npy(path: Path, mmap_mode: Literal["r"] | None = None) -> NDArray[Any]:

@@ -290,9 +290,18 @@ def array_table(
         return without_bytes(beside[name]) if name in beside else whole_numbers(array[:, int(name)])
 
     columns = [Column(name, Role.FEATURE) for name in chosen]
-    columns += [Column(name, role, values(name)) for name, role in roles]
+    columns += [_described(Column(name, role, values(name)), beside=name in beside) for name, role in roles]
     columns += [Column(name, Role.IGNORED, reason=reason) for name, reason in (why | dropped).items()]
     return DataTable(X, tuple(columns))
+
+
+def _described(column: Column, *, beside: bool) -> Column:
+    """Say what a column beside a matrix contains."""
+    assert column.values is not None
+    if not beside or column.role is Role.ID:
+        return column
+    numeric = column.values.dtype.kind in "fiu"
+    return replace(column, reason="numbers" if numeric else f"{len({*column.values.tolist()} - {None})} classes")
 
 
 def _why_no_features(array: NDArray[Any], names: Sequence[str], choice: ColumnChoice) -> dict[str, str]:

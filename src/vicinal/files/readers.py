@@ -142,21 +142,24 @@ def read_table(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> DataT
         return read_chosen(local, choice)
 
 
-def describe(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> tuple[int, tuple[Column, ...], str]:
-    """Return the number of rows, what each column is used for, and what prevents that, or ""."""
+def describe(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> tuple[int, tuple[Column, ...], str, str]:
+    """Return the number of rows, what each column is used for, the name of their matrix, and what prevents that.
+
+    The last two may be "".
+    """
     choice.check()
     with local_file(Path(path)) as local:
         if check_file(local) in ARRAY_READERS:
             table = read_chosen(local, replace(choice, missing=True))
-            return len(table.X), table.columns, ""
+            return len(table.X), table.columns, table.matrix, ""
         frame, form = read_frame_of(local, choice)
         plan = Plan.of(local, frame, replace(choice, form=form))
         try:
             plan.require_features()
             plan.table()
         except ReadError as error:
-            return frame.height, plan.columns, str(error)
-        return frame.height, plan.columns, ""
+            return frame.height, plan.columns, "", str(error)
+        return frame.height, plan.columns, "", ""
 
 
 def read_frame_of(path: Path, choice: ColumnChoice) -> tuple[pl.DataFrame, FileFormat]:
