@@ -31,19 +31,17 @@ const LARGE = 0.01;
 // A name stands at one of this many rows of its area, judged by the classes of the rows nearest to it.
 const CANDIDATES = 32;
 const NEAR = 100;
-// Of larger maps, and of dense places, an even sample is looked at.
+// The areas of larger maps are found from an even sample.
 const SAMPLE = 200_000;
-const LOCAL_SAMPLE = 1500;
-// The nearest rows are sought in the cells around a row: a margin for those elsewhere.
-const SURELY = 1.15;
 
 /** Returns a spot for each area that a class dominates among the shown rows, the largest area of every class first. */
 export function islands(places: Places, codes: Codes, names: string[], shown: (row: number) => boolean = () => true): Spot[] {
-  const sample: number[] = [];
-  const step = Math.max(1, Math.ceil(places.x.length / SAMPLE));
-  for (let row = 0; row < places.x.length; row += step) if (shown(row)) sample.push(row);
+  const all: number[] = [];
+  for (let row = 0; row < places.x.length; row++) if (shown(row)) all.push(row);
+  const step = Math.max(1, Math.ceil(all.length / SAMPLE));
+  const sample = step === 1 ? all : all.filter((_, a) => a % step === 0);
   const n = sample.length;
-  const grid = new Grid(places, codes, names.length, sample);
+  const grid = new Grid(places, codes, names.length, all, sample);
   const rows = names.map((): number[] => []);
   for (const row of sample) rows[codes[row]!]?.push(row);
   const spots: Spot[] = [];
@@ -88,7 +86,7 @@ class Grid {
   private readonly members: Uint32Array;
   private readonly begins: Uint32Array;
 
-  constructor(private readonly places: Places, private readonly codes: Codes, private readonly classes: number, rows: number[]) {
+  constructor(private readonly places: Places, private readonly codes: Codes, private readonly classes: number, all: number[], sample: number[]) {
     const { x, y, z } = places;
     // far outliers belong to the cells at the border
     const around = mainBox(places) ?? box(places);
@@ -99,15 +97,15 @@ class Grid {
     const along = (at: number, middle: number) => Math.min(this.side - 1, Math.max(0, Math.floor(((at - middle + half) / 2 / half) * this.side)));
     const size = this.side ** (this.deep ? 3 : 2);
     this.cells = new Uint32Array(x.length);
-    for (const row of rows) this.cells[row] = ((z ? along(z[row]!, 0) : 0) * this.side + along(y[row]!, around.y)) * this.side + along(x[row]!, around.x);
+    for (const row of all) this.cells[row] = ((z ? along(z[row]!, 0) : 0) * this.side + along(y[row]!, around.y)) * this.side + along(x[row]!, around.x);
     let counts: Float32Array = new Float32Array(size * (classes + 1));
-    for (const row of rows) counts[this.cells[row]! * (classes + 1) + Math.min(classes, codes[row]!)]!++;
+    for (const row of sample) counts[this.cells[row]! * (classes + 1) + Math.min(classes, codes[row]!)]!++;
     this.begins = new Uint32Array(size + 1);
-    for (const row of rows) this.begins[this.cells[row]! + 1]!++;
+    for (const row of all) this.begins[this.cells[row]! + 1]!++;
     for (let cell = 0; cell < size; cell++) this.begins[cell + 1]! += this.begins[cell]!;
     const next = this.begins.slice();
-    this.members = new Uint32Array(rows.length);
-    for (const row of rows) this.members[next[this.cells[row]!]!++] = row;
+    this.members = new Uint32Array(all.length);
+    for (const row of all) this.members[next[this.cells[row]!]!++] = row;
     for (let axis = 0; axis < (this.deep ? 3 : 2); axis++) counts = this.summed(counts, this.side ** axis);
     this.counts = counts;
     this.totals = new Float32Array(size);
@@ -185,37 +183,49 @@ class Grid {
   anchor(group: number[], code: number, overall: number): { row: number; typical: boolean } {
     const nearest = middle(this.places, group);
     const step = Math.max(1, group.length / CANDIDATES);
-    const tried = [nearest, ...Array.from({ length: Math.min(CANDIDATES, group.length) }, (_, a) => group[Math.floor(a * step)]!)];
-    const judged = tried.map((row) => ({ row, ...this.local(row, code, overall), from: distance2(this.places, row, nearest) }));
-    // of the places that are typical, the one nearest to the middle; of others the one with the largest share
-    judged.sort((a, b) => Number(b.typical) - Number(a.typical) || (a.typical ? a.from - b.from : b.share - a.share));
-    return judged[0]!;
+    const spread = Array.from({ length: Math.min(CANDIDATES, group.length) }, (_, a) => group[Math.floor(a * step)]!);
+    const tried = [nearest, ...spread].map((row) => ({ row, from: distance2(this.places, row, nearest) }));
+    let best = { row: nearest, share: -1, typical: false };
+    // the first place that is typical, from the middle on; if there is none, the one with the largest share
+    for (const { row } of tried.sort((a, b) => a.from - b.from)) {
+      const judged = { row, ...this.local(row, code, overall) };
+      if (judged.typical) return judged;
+      if (judged.share > best.share) best = judged;
+    }
+    return best;
   }
 
   /** Returns the share of a class among the rows nearest to a row, and whether the class may name this place. */
   private local(row: number, code: number, overall: number): { share: number; typical: boolean } {
-    const cells = [...this.around(this.cells[row]!)];
-    const inside = cells.reduce((sum, cell) => sum + this.begins[cell + 1]! - this.begins[cell]!, 0);
-    const step = Math.max(1, Math.ceil(inside / LOCAL_SAMPLE));
-    const near: number[] = [];
-    for (const cell of cells) for (let at = this.begins[cell]!; at < this.begins[cell + 1]!; at += step) near.push(this.members[at]!);
+    const near = this.near(row);
     const from = Float64Array.from(near, (other) => distance2(this.places, row, other));
-    const reach = from.slice().sort()[Math.min(NEAR, near.length) - 1]!;
+    const reach = smallest(from.slice(), Math.min(NEAR, near.length) - 1);
     const counts = new Map<number, number>();
     near.forEach((other, a) => from[a]! <= reach && counts.set(this.codes[other]!, (counts.get(this.codes[other]!) ?? 0) + 1));
     const own = counts.get(code) ?? 0;
     const share = own / [...counts.values()].reduce((sum, count) => sum + count, 0);
     const larger = [...counts].filter(([other, count]) => other < this.classes && count > own).length;
-    return { share, typical: share >= 0.5 || (share >= SURELY * ENRICHED * overall && larger < 2) };
+    return { share, typical: share >= 0.5 || (share >= ENRICHED * overall && larger < 2) };
   }
 
-  private *around(cell: number): Generator<number> {
+  /** Returns the rows in the cells around a row, as far as is needed to have enough of them. */
+  private near(row: number): number[] {
+    for (let reach = 1; ; reach *= 2) {
+      const found: number[] = [];
+      for (const cell of this.around(this.cells[row]!, reach)) {
+        for (let at = this.begins[cell]!; at < this.begins[cell + 1]!; at++) found.push(this.members[at]!);
+      }
+      if (found.length >= NEAR || reach >= this.side) return found;
+    }
+  }
+
+  private *around(cell: number, reach = 1): Generator<number> {
     const { side } = this;
     const [cx, cy, cz] = [cell % side, Math.floor(cell / side) % side, Math.floor(cell / side / side)];
-    for (let z = cz - 1; z <= cz + 1; z++) {
+    for (let z = cz - reach; z <= cz + reach; z++) {
       if (z < 0 || z >= (this.deep ? side : 1)) continue;
-      for (let y = cy - 1; y <= cy + 1; y++) {
-        for (let x = cx - 1; x <= cx + 1; x++) if (x >= 0 && y >= 0 && x < side && y < side) yield (z * side + y) * side + x;
+      for (let y = cy - reach; y <= cy + reach; y++) {
+        for (let x = cx - reach; x <= cx + reach; x++) if (x >= 0 && y >= 0 && x < side && y < side) yield (z * side + y) * side + x;
       }
     }
   }
@@ -230,6 +240,27 @@ function middle({ x, y, z }: Places, rows: number[]): number {
     if (d2 < least) [best, least] = [row, d2];
   }
   return best;
+}
+
+/** Returns the value at a rank, counted from 0, and reorders the values. */
+function smallest(values: Float64Array, rank: number): number {
+  let [low, high] = [0, values.length - 1];
+  while (low < high) {
+    const pivot = values[(low + high) >> 1]!;
+    let [a, b] = [low, high];
+    while (a <= b) {
+      while (values[a]! < pivot) a++;
+      while (values[b]! > pivot) b--;
+      if (a > b) break;
+      [values[a], values[b]] = [values[b]!, values[a]!];
+      a++;
+      b--;
+    }
+    if (rank <= b) high = b;
+    else if (rank >= a) low = a;
+    else break;
+  }
+  return values[rank]!;
 }
 
 function distance2({ x, y, z }: Places, a: number, b: number): number {

@@ -39,6 +39,24 @@ def test_every_island_of_a_class_has_its_name(open_page: Open, tmp_path: Path) -
     assert sorted(name["text"] for name in names) == ["one", "one", "one", "two"]
 
 
+def test_names_of_a_dense_heap_stand_among_rows_of_their_class(open_page: Open, tmp_path: Path) -> None:
+    # thin stripes of six classes in a heap, with more rows in a cell of the page's grid than a stripe is wide
+    wide, heap = RNG.normal(scale=10, size=(10_000, 2)), RNG.normal(scale=0.5, size=(20_000, 2))
+    stripe = np.floor(heap[:, 0] / 0.08).astype(np.int64) % 6
+    mixed = RNG.random(len(heap)) < 0.5
+    codes = np.where(mixed, RNG.integers(6, size=len(heap)), stripe)
+    labels = np.concatenate([np.full(len(wide), "wide"), np.array(list("abcdef"))[codes]])
+    page = open_page(viewer.export(tmp_path / "m.html", np.concatenate([wide, heap]), labels))
+    spots = page.evaluate("vicinalPage.names.spots.map(one => [one.text, one.x, one.y])")
+    assert {text for text, *_ in spots} == {"wide", *"abcdef"}
+    places = np.array(page.evaluate("[...vicinalPage.view.places.x, ...vicinalPage.view.places.y]")).reshape(2, -1).T
+    for text, *at in spots:
+        around = labels[np.linalg.norm(places - at, axis=1).argsort(kind="stable")[:100]]
+        share = (around == text).mean()
+        larger = [one for one in set(labels) if (around == one).mean() > share]
+        assert share >= 0.5 or (share >= 3 * (labels == text).mean() and len(larger) < 2), (text, share)
+
+
 @pytest.fixture(scope="module")
 def crowded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     centers = RNG.normal(size=(120, 2)) * 6

@@ -169,7 +169,7 @@ var b = "", x = class {
 		}
 		return n;
 	}
-}, S = class {
+}, ee = class {
 	at(e) {
 		return String(e);
 	}
@@ -177,7 +177,7 @@ var b = "", x = class {
 		let n = Number(e);
 		/^\d+$/.test(e) && n < t.length && (t[n] = 1);
 	}
-}, C = class {
+}, S = class {
 	name;
 	names;
 	codes;
@@ -198,7 +198,7 @@ var b = "", x = class {
 		let n = this.names.map((t) => t.toLowerCase().includes(e));
 		if (n.includes(!0)) for (let e = 0; e < this.codes.length; e++) n[this.codes[e]] && (t[e] = 1);
 	}
-}, w = class {
+}, C = class {
 	name;
 	values;
 	low;
@@ -217,7 +217,7 @@ var b = "", x = class {
 		return this.values instanceof Float32Array ? d(t) : t;
 	}
 	mark() {}
-}, ee = class {
+}, te = class {
 	name;
 	texts;
 	kind = "texts";
@@ -231,8 +231,8 @@ var b = "", x = class {
 		this.texts.mark(e, t);
 	}
 };
-function te(e, t, n) {
-	return e.kind === "classes" ? new C(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new w(e.name, re(e, t), e.low, e.high, e.missing) : new ee(e.name, new x(E(t), n));
+function w(e, t, n) {
+	return e.kind === "classes" ? new S(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new C(e.name, re(e, t), e.low, e.high, e.missing) : new te(e.name, new x(E(t), n));
 }
 function ne(e, t, n, r, i) {
 	if (e.kind === "texts") e.texts.append(E(n), r, i);
@@ -299,7 +299,7 @@ var ae = class {
 			...t
 		}, this.n = r;
 		for (let e of this.maps) e.x = T(e.x, r), e.y = T(e.y, r), e.z &&= T(e.z, r);
-		n.ids && (e === 0 && (this.ids = new x("", 0)), this.ids.append(E(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => te(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => ne(this.columns[i], t, n[`column${i}`], e, r));
+		n.ids && (e === 0 && (this.ids = new x("", 0)), this.ids.append(E(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => w(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => ne(this.columns[i], t, n[`column${i}`], e, r));
 	}
 };
 async function oe({ meta: e, section: t }) {
@@ -307,7 +307,7 @@ async function oe({ meta: e, section: t }) {
 	let n = await Promise.all(e.maps.map(async ({ name: e, box: n }, r) => ({
 		name: e,
 		...se(new Uint16Array(await t(`xy${r}`)), n)
-	}))), r = await Promise.all(e.columns.map(async (n, r) => te(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new ae(e, e.n, n, r, i ? new x(E(i), e.n) : new S());
+	}))), r = await Promise.all(e.columns.map(async (n, r) => w(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new ae(e, e.n, n, r, i ? new x(E(i), e.n) : new ee());
 	return e.images && (a.image = le(e.images, t)), e.neighbors && (a.neighbors = ue(e.neighbors, e.n, t)), a;
 }
 function se(e, t) {
@@ -531,21 +531,21 @@ function ye(e, t) {
 		colors: () => [t.plain]
 	};
 }
-function O(e) {
-	return e instanceof C || e instanceof w && Se(e.values) !== null;
-}
-function k(e) {
-	return e instanceof w || e instanceof C && e.numbers !== null;
-}
 function be(e) {
-	return k(e) && j(e).every((e) => Number.isNaN(e) || e > 0);
+	return e instanceof S || e instanceof C && Ce(e.values) !== null;
 }
-function A(e, t) {
-	let n = e instanceof C ? {
+function O(e) {
+	return e instanceof C || e instanceof S && e.numbers !== null;
+}
+function xe(e) {
+	return O(e) && A(e).every((e) => Number.isNaN(e) || e > 0);
+}
+function k(e, t) {
+	let n = e instanceof S ? {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : Ce(e), r = e instanceof C ? e.colors : [];
+	} : we(e), r = e instanceof S ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
@@ -557,8 +557,8 @@ function A(e, t) {
 		}
 	};
 }
-function xe(e, t, n) {
-	let r = j(e), { place: i, ticks: a, low: o, high: s } = we(r, t), c = new Uint16Array(r.length), l = {
+function Se(e, t, n) {
+	let r = A(e), { place: i, ticks: a, low: o, high: s } = Te(r, t), c = new Uint16Array(r.length), l = {
 		kind: t,
 		ticks: a,
 		below: 0,
@@ -569,7 +569,7 @@ function xe(e, t, n) {
 		let t = r[e];
 		Number.isNaN(t) ? (c[e] = ge, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: he }, (e, t) => Ae(n.values, t / 255));
+	let u = Array.from({ length: he }, (e, t) => je(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
@@ -578,27 +578,27 @@ function xe(e, t, n) {
 		colors: (e) => [...u, n.missing[e]]
 	};
 }
-function j(e) {
-	if (e instanceof w) return e.values;
-	if (!(e instanceof C)) return /* @__PURE__ */ new Float32Array();
+function A(e) {
+	if (e instanceof C) return e.values;
+	if (!(e instanceof S)) return /* @__PURE__ */ new Float32Array();
 	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
 	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
 }
-function Se(e) {
+function Ce(e) {
 	let t = /* @__PURE__ */ new Set();
 	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
 	return [...t].sort((e, t) => e - t);
 }
-function Ce(e) {
-	let t = Se(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+function we(e) {
+	let t = Ce(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
 	return {
 		names: t.map((e) => o(e, 6)),
 		codes: r,
 		missing: e.missing
 	};
 }
-function we(e, t) {
-	let n = Te(e);
+function Te(e, t) {
+	let n = Ee(e);
 	if (n.length === 0) return {
 		place: () => .5,
 		ticks: [],
@@ -607,7 +607,7 @@ function we(e, t) {
 	};
 	let r = (e) => n[Math.round(e * (n.length - 1))];
 	if (t === "quantile") return {
-		place: (e) => Ee(n, e),
+		place: (e) => De(n, e),
 		ticks: [
 			0,
 			.25,
@@ -626,7 +626,7 @@ function we(e, t) {
 	let l = i(s) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? ke(a, s) : Oe(a, s)).map((e) => ({
+		ticks: (t === "log" ? Ae(a, s) : ke(a, s)).map((e) => ({
 			at: u(e),
 			text: o(e)
 		})),
@@ -634,7 +634,7 @@ function we(e, t) {
 		high: s
 	};
 }
-function Te(e) {
+function Ee(e) {
 	let t = Math.max(1, Math.floor(e.length / ve)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
@@ -642,10 +642,10 @@ function Te(e) {
 	}
 	return r <= i && n.push(r, i), Float64Array.from(n).sort();
 }
-function Ee(e, t) {
-	return (De(e, t, !1) + De(e, t, !0)) / 2 / e.length;
+function De(e, t) {
+	return (Oe(e, t, !1) + Oe(e, t, !0)) / 2 / e.length;
 }
-function De(e, t, n) {
+function Oe(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -653,7 +653,7 @@ function De(e, t, n) {
 	}
 	return r;
 }
-function Oe(e, t) {
+function ke(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -665,13 +665,13 @@ function Oe(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function ke(e, t) {
+function Ae(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function Ae(e, t) {
+function je(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -683,8 +683,8 @@ function Ae(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var je = "";
-function Me(e, t) {
+var Me = "";
+function Ne(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
 			i?.name,
@@ -693,7 +693,7 @@ function Me(e, t) {
 			t.paint.classes && t.order(),
 			t.data.columns.map((e) => [e.name, e.kind])
 		]);
-		o !== n && (r = Ne(e, t)), n = o, r();
+		o !== n && (r = Pe(e, t)), n = o, r();
 	};
 	for (let e of [
 		"rows",
@@ -703,12 +703,12 @@ function Me(e, t) {
 	]) t.listen(e, i);
 	i();
 }
-function Ne(t, n) {
+function Pe(t, n) {
 	let r = t.get("legend"), o = n.data.columns.filter((e) => e.kind !== "texts");
 	if (r.replaceChildren(), r.hidden = o.length === 0, r.hidden) return () => {};
-	if (r.append(Pe(n, o.map(({ name: e }) => e))), n.paint.scale) {
-		let e = Le(n);
-		return r.append(Ve(n, n.paint.scale), e.block), e.update;
+	if (r.append(Fe(n, o.map(({ name: e }) => e))), n.paint.scale) {
+		let e = Re(n);
+		return r.append(He(n, n.paint.scale), e.block), e.update;
 	}
 	if (!n.paint.classes) return () => {};
 	let s = e("button", {
@@ -719,9 +719,9 @@ function Ne(t, n) {
 	});
 	s.onclick = () => n.showAll();
 	let c = e("ul", { className: "classes" }), l = n.order();
-	for (let e of l) c.append(Be(n, n.names[e], e));
-	let u = M(a(n.paint.classes.names.length, "class", "classes"));
-	return l.length > 2 && u.append(Ie(n)), u.append(s), r.append(u, c), () => {
+	for (let e of l) c.append(Ve(n, n.names[e], e));
+	let u = j(a(n.paint.classes.names.length, "class", "classes"));
+	return l.length > 2 && u.append(Le(n)), u.append(s), r.append(u, c), () => {
 		s.disabled = !n.filtered;
 		let e = n.paint.colors(n.themeName);
 		[...c.children].forEach((t, r) => {
@@ -730,17 +730,17 @@ function Ne(t, n) {
 		});
 	};
 }
-function M(t, n = "") {
+function j(t, n = "") {
 	return e("h2", {}, e("span", {
 		className: "name",
 		textContent: t,
 		title: t
 	}), e("small", { textContent: n }));
 }
-function Pe(t, n) {
+function Fe(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: je,
+		value: Me,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -749,14 +749,14 @@ function Pe(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colorBy(i.value === je ? null : i.value);
+	i.onchange = () => t.colorBy(i.value === Me ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
 	}), i);
 	if (!r) return a;
 	let o = [], s = (e, n) => () => t.colorBy(r.name, e, n);
-	k(r) && (o.push([
+	O(r) && (o.push([
 		"linear",
 		"Linear",
 		s("scale", "linear"),
@@ -766,12 +766,12 @@ function Pe(t, n) {
 		"Quantiles",
 		s("scale", "quantile"),
 		t.mode === "scale" && t.scaleKind === "quantile"
-	]), be(r) && o.push([
+	]), xe(r) && o.push([
 		"log",
 		"Log",
 		s("scale", "log"),
 		t.mode === "scale" && t.scaleKind === "log"
-	])), O(r) && o.push([
+	])), be(r) && o.push([
 		"classes",
 		"Classes",
 		s("classes"),
@@ -793,26 +793,26 @@ function Pe(t, n) {
 	}
 	return c;
 }
-var Fe = [
+var Ie = [
 	["name", "by name"],
 	["size", "by size"],
 	["data", "as in data"]
 ];
-function Ie(t) {
+function Le(t) {
 	let n = e("select", {
 		id: "legend-order",
 		className: "order"
 	});
 	n.setAttribute("aria-label", "Order of the classes");
-	for (let [r, i] of Fe) n.append(e("option", {
+	for (let [r, i] of Ie) n.append(e("option", {
 		value: r,
 		textContent: i,
 		selected: r === t.legendOrder
 	}));
 	return n.onchange = () => t.orderBy(n.value), n;
 }
-function Le(t) {
-	let { column: n } = t.paint, r = j(n), [i, a] = [Infinity, -Infinity];
+function Re(t) {
+	let { column: n } = t.paint, r = A(n), [i, a] = [Infinity, -Infinity];
 	for (let e of r) e < i && (i = e), e > a && (a = e);
 	let o = (e) => r instanceof Float32Array ? d(e) : e, s = [i, a].map((t, r) => {
 		let i = e("input", {
@@ -838,9 +838,9 @@ function Le(t) {
 		}
 	};
 }
-function Re(t, n) {
+function ze(t, n) {
 	let r = t.get("filters"), o = () => {
-		let t = n.hidden.map(([e, t]) => [e, a(t.length, "class", "classes") + " hidden"]), o = n.ranges.map(([e, t, n]) => [e, ze(t, n)]);
+		let t = n.hidden.map(([e, t]) => [e, a(t.length, "class", "classes") + " hidden"]), o = n.ranges.map(([e, t, n]) => [e, Be(t, n)]);
 		r.hidden = t.length + o.length === 0;
 		let s = [...t, ...o].map(([t, r]) => {
 			let i = e("button", {
@@ -850,15 +850,15 @@ function Re(t, n) {
 			}, e("strong", { textContent: t }), ` ${r} `);
 			return i.append(e("span", { textContent: "×" })), i.lastElementChild.setAttribute("aria-hidden", "true"), e("li", {}, i);
 		});
-		r.replaceChildren(M("Filters", `${i(n.visibleCount())} of ${i(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
+		r.replaceChildren(j("Filters", `${i(n.visibleCount())} of ${i(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
 	};
 	for (let e of ["shown", "rows"]) n.listen(e, o);
 	o();
 }
-function ze(e, t) {
+function Be(e, t) {
 	return e === -Infinity ? `≤ ${u(t)}` : t === Infinity ? `≥ ${u(e)}` : `${u(e)} to ${u(t)}`;
 }
-function Be(t, n, r) {
+function Ve(t, n, r) {
 	let i = e("button", {
 		className: "class",
 		title: n
@@ -877,7 +877,7 @@ function Be(t, n, r) {
 		t.show((t) => Number(e || t === r));
 	}, e("li", {}, i, a);
 }
-function Ve(t, n) {
+function He(t, n) {
 	let r = t.paint.colors(t.themeName), o = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
@@ -914,18 +914,18 @@ function Ve(t, n) {
 	return c;
 }
 // src/frames.ts
-var N = 40, He = 1, Ue = 2, We = 3, Ge = class {
+var M = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
 	steps = /* @__PURE__ */ new Uint16Array();
 	async decode(e) {
-		let t = new DataView(e, 0, N), n = t.getUint8(0);
-		if (n === We) return Ke(e);
-		let r = t.getUint8(1), i = await D(e.slice(N)), a = {
+		let t = new DataView(e, 0, M), n = t.getUint8(0);
+		if (n === Ge) return qe(e);
+		let r = t.getUint8(1), i = await D(e.slice(M)), a = {
 			run: t.getUint32(4, !0),
 			epoch: t.getUint32(8, !0),
 			epochs: t.getUint32(12, !0),
-			exact: n === Ue
+			exact: n === We
 		};
-		if (n === Ue) {
+		if (n === We) {
 			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
 				0,
 				1,
@@ -939,7 +939,7 @@ var N = 40, He = 1, Ue = 2, We = 3, Ge = class {
 			};
 		}
 		let o = new Uint16Array(i), s = o.length / r;
-		if (n === He) {
+		if (n === Ue) {
 			let e = this.steps.length / r;
 			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
 		}
@@ -960,8 +960,8 @@ var N = 40, He = 1, Ue = 2, We = 3, Ge = class {
 		};
 	}
 };
-async function Ke(e) {
-	let t = new DataView(e).getUint32(N, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
+async function qe(e) {
+	let t = new DataView(e).getUint32(M, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
 	for (let [t, r] of Object.entries(a)) o[t] = await D(e.slice(n, n + r)), n += r;
 	return {
 		begin: r,
@@ -969,7 +969,7 @@ async function Ke(e) {
 		sections: o
 	};
 }
-function qe(e, t) {
+function Je(e, t) {
 	let n = [
 		["x", e.x],
 		["y", e.y],
@@ -981,9 +981,9 @@ function qe(e, t) {
 	});
 }
 // src/turning.ts
-var Je = 60, Ye = 1e-12;
-function Xe(e, t) {
-	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => $e(e, n))), a = e.map((e, a) => t.map((t, o) => P(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + P(n, (e) => (t[e] - r[i]) ** 2), 0), s = Ze(a);
+var Ye = 60, Xe = 1e-12;
+function Ze(e, t) {
+	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => et(e, n))), a = e.map((e, a) => t.map((t, o) => N(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + N(n, (e) => (t[e] - r[i]) ** 2), 0), s = Qe(a);
 	if (!s || !(o > 0)) return;
 	let c = a.reduce((e, t, n) => e + t.reduce((e, t, r) => e + t * s[n][r], 0), 0) / o;
 	if (!(c > 0)) return;
@@ -996,17 +996,17 @@ function Xe(e, t) {
 		}
 	});
 }
-function Ze(e) {
+function Qe(e) {
 	let t = Math.max(...e.flat().map(Math.abs)), n = e.map((e) => e.map((e) => e / t));
-	for (let e = 0; e < Je; e++) {
-		let e = Qe(n);
+	for (let e = 0; e < Ye; e++) {
+		let e = $e(n);
 		if (!e) return null;
 		let t = n.map((t, n) => t.map((t, r) => (t + e[r][n]) / 2)), r = Math.max(...t.flatMap((e, t) => e.map((e, r) => Math.abs(e - n[t][r]))));
-		if (n = t, r < Ye) break;
+		if (n = t, r < Xe) break;
 	}
 	return n;
 }
-function Qe(e) {
+function $e(e) {
 	let t = e.length, n = e.map((e, t) => [...e, ...e.map((e, n) => Number(t === n))]);
 	for (let e = 0; e < t; e++) {
 		let r = e;
@@ -1023,23 +1023,23 @@ function Qe(e) {
 	}
 	return n.map((e) => e.slice(t));
 }
-function $e(e, t) {
-	return P(t, (t) => e[t]) / t;
+function et(e, t) {
+	return N(t, (t) => e[t]) / t;
 }
-function P(e, t) {
+function N(e, t) {
 	let n = 0;
 	for (let r = 0; r < e; r++) n += t(r);
 	return n;
 }
 // src/live.ts
-var et = {
+var tt = {
 	starting: "Starting",
 	neighbors: "Finding neighbors",
 	graph: "Building the graph",
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, tt = 300, nt = 5e3, rt = 5e4, it = 8, at = 3e3, ot = class {
+}, nt = 300, rt = 5e3, it = 5e4, at = 8, ot = 3e3, st = class {
 	page;
 	live;
 	frames = 0;
@@ -1054,7 +1054,7 @@ var et = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = tt;
+	retry = nt;
 	touched = !1;
 	queue = Promise.resolve();
 	run = null;
@@ -1088,9 +1088,9 @@ var et = {
 	connect() {
 		let e = new URL(this.live.feed, location.href);
 		e.protocol = "ws:";
-		let t = new WebSocket(e), n = new Ge();
+		let t = new WebSocket(e), n = new Ke();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = tt;
+			this.retry = nt;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
 			if (typeof e == "string") {
@@ -1100,7 +1100,7 @@ var et = {
 			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
 			this.queue = r.catch(() => t.close());
 		}, t.onclose = () => {
-			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(nt, this.retry * 2);
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(rt, this.retry * 2);
 		}, this.socket = t;
 	}
 	drop() {
@@ -1113,19 +1113,19 @@ var et = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= rt || this.frames % it === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= it || this.frames % at === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
 	}
 	async place(e) {
 		let { view: t, state: n } = this.page, r = n.data.maps[0], i = this.run !== null && e.run !== this.run;
-		i && (this.before = this.frames ? st(r) : null), this.run = e.run;
+		i && (this.before = this.frames ? ct(r) : null), this.run = e.run;
 		let a = i ? this.before : null;
-		qe(e, r);
+		Je(e, r);
 		let o = ({ x: e, y: t, z: n }) => n ? [
 			e,
 			t,
 			n
 		] : [e, t];
-		this.before?.x.length === r.x.length && Xe(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, st(r)), t.places = r);
+		this.before?.x.length === r.x.length && Ze(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, ct(r)), t.places = r);
 	}
 	offerNeighbors() {
 		let { state: e } = this.page, t = this.exact !== null && this.live.neighbors;
@@ -1152,12 +1152,12 @@ var et = {
 		let t = new Uint8Array(this.page.state.data.n);
 		this.arrivals = e ? [] : this.arrivals.slice(-2);
 		let n = this.arrivals.at(-1);
-		return !n || performance.now() - n.at > at ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+		return !n || performance.now() - n.at > ot ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
 	}
 	build() {
 		let t = this.page.dom.get("live");
 		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), dt(t)));
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), ft(t)));
 		this.parts.again.onclick = () => {
 			let e = {};
 			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
@@ -1168,7 +1168,7 @@ var et = {
 			});
 		};
 		let r = e("div", { className: "actions" }, this.parts.pause, this.parts.again);
-		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(M("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
+		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(j("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
 	}
 	saver(t, n, r) {
 		let i = e("button", {
@@ -1203,15 +1203,15 @@ var et = {
 	}
 	told(e) {
 		this.status = e;
-		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? lt(e.growth) : ct(e);
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? ut(e.growth) : lt(e);
 		t.textContent = o ? e.state === "paused" ? "Paused" : l : {
 			done: "Done",
 			failed: "Failed",
 			waiting: "Waiting"
-		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...ut(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(p(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...dt(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(p(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
 	}
 };
-function st({ name: e, x: t, y: n, z: r }) {
+function ct({ name: e, x: t, y: n, z: r }) {
 	return {
 		name: e,
 		x: t.slice(),
@@ -1219,15 +1219,15 @@ function st({ name: e, x: t, y: n, z: r }) {
 		z: r?.slice() ?? null
 	};
 }
-function ct({ stage: e, epoch: t, n_epochs: n }) {
+function lt({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
-		stage: et[e] ?? e,
+		stage: tt[e] ?? e,
 		done: r ? t / n : null,
 		note: r ? `Epoch ${i(t)} of ${i(n)}` : ""
 	};
 }
-function lt({ rows: e, total: t, placed: n }) {
+function ut({ rows: e, total: t, placed: n }) {
 	let r = t === null || e < t;
 	return {
 		stage: r ? "Rows are arriving" : "Settling the map",
@@ -1235,7 +1235,7 @@ function lt({ rows: e, total: t, placed: n }) {
 		note: r ? "Larger points are the newest." : ""
 	};
 }
-function ut({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
+function dt({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
 	return [
 		[
 			"read",
@@ -1267,7 +1267,7 @@ function ut({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthi
 		title: r
 	}), e("dd", { textContent: n })]);
 }
-function dt(t) {
+function ft(t) {
 	if ("choices" in t) {
 		let n = e("select", { name: t.name });
 		return n.append(...t.choices.map((n) => e("option", {
@@ -1286,7 +1286,7 @@ function dt(t) {
 	});
 }
 // src/beyond.ts
-var F = 12, ft = 26, pt = 76, mt = .6, ht = class {
+var P = 12, pt = 26, mt = 76, ht = .6, gt = class {
 	layer;
 	view;
 	constructor(e, t) {
@@ -1294,10 +1294,10 @@ var F = 12, ft = 26, pt = 76, mt = .6, ht = class {
 	}
 	place() {
 		let { outliers: e, eye: t, overview: n } = this.view, r = /* @__PURE__ */ new Map();
-		for (let i of t.distance < mt * n ? [] : e) {
+		for (let i of t.distance < ht * n ? [] : e) {
 			let [e, n] = this.view.projectRow(i);
 			if (e >= 0 && n >= 0 && e <= t.width && n <= t.height) continue;
-			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * F + F) % F;
+			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * P + P) % P;
 			r.set(o, [...r.get(o) ?? [], {
 				row: i,
 				angle: a
@@ -1306,7 +1306,7 @@ var F = 12, ft = 26, pt = 76, mt = .6, ht = class {
 		this.layer.replaceChildren(...[...r.values()].map((e) => this.mark(e)));
 	}
 	mark(t) {
-		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [o, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - ft) / Math.max(1e-6, Math.abs(o)), (r / 2 - (s > 0 ? pt : ft)) / Math.max(1e-6, Math.abs(s))), l = `${a(t.length, "point")} far outside`, u = e("span", {
+		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [o, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - pt) / Math.max(1e-6, Math.abs(o)), (r / 2 - (s > 0 ? mt : pt)) / Math.max(1e-6, Math.abs(s))), l = `${a(t.length, "point")} far outside`, u = e("span", {
 			textContent: "→",
 			style: `transform:rotate(${(i * 180 / Math.PI).toFixed(0)}deg)`
 		}), d = e("button", {
@@ -1315,13 +1315,13 @@ var F = 12, ft = 26, pt = 76, mt = .6, ht = class {
 		}, u, String(t.length));
 		return d.setAttribute("aria-label", `Show ${l}`), d.style.left = `${Math.round(n / 2 + o * c)}px`, d.style.top = `${Math.round(r / 2 + s * c)}px`, d;
 	}
-}, I = 240, L = 1.15, gt = 2, _t = 3, vt = [
+}, F = 240, I = 1.15, _t = 2, vt = 3, yt = [
 	.95,
 	.8,
 	.6,
 	.4,
 	.2
-], yt = class {
+], bt = class {
 	canvas;
 	state;
 	view;
@@ -1344,53 +1344,53 @@ var F = 12, ft = 26, pt = 76, mt = .6, ht = class {
 	}
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
-		this.stale && (this.contours = bt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		this.stale && (this.contours = xt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
 		let { width: e, height: t, unit: n, center: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = R(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
-			a.globalAlpha = .35 + .55 * t / vt.length, a.beginPath();
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = L(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / yt.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function R(e) {
+function L(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
-function bt({ x: e, y: t }, n) {
-	let r = /* @__PURE__ */ new Float32Array(57600), i = I / (2 * L), a = 0;
+function xt({ x: e, y: t }, n) {
+	let r = /* @__PURE__ */ new Float32Array(57600), i = F / (2 * I), a = 0;
 	for (let o = 0; o < e.length; o++) {
 		if (!n(o)) continue;
-		let [s, c] = [Math.floor((e[o] + L) * i), Math.floor((t[o] + L) * i)];
-		s < 0 || c < 0 || s >= I || c >= I || (r[c * I + s]++, a++);
+		let [s, c] = [Math.floor((e[o] + I) * i), Math.floor((t[o] + I) * i)];
+		s < 0 || c < 0 || s >= F || c >= F || (r[c * F + s]++, a++);
 	}
-	for (let e = 0; e < _t; e++) r = xt(xt(r, 1), I);
-	return vt.map((e) => Ct(r, St(r, e * a), (e) => e / i - L));
+	for (let e = 0; e < vt; e++) r = St(St(r, 1), F);
+	return yt.map((e) => wt(r, Ct(r, e * a), (e) => e / i - I));
 }
-function xt(e, t) {
+function St(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
-		let i = t === 1 ? r % I : Math.floor(r / I), a = 0;
-		for (let n = -2; n <= gt; n++) i + n >= 0 && i + n < I && (a += e[r + n * t]);
+		let i = t === 1 ? r % F : Math.floor(r / F), a = 0;
+		for (let n = -2; n <= _t; n++) i + n >= 0 && i + n < F && (a += e[r + n * t]);
 		n[r] = a / 5;
 	}
 	return n;
 }
-function St(e, t) {
+function Ct(e, t) {
 	let n = e.slice().sort().reverse(), r = 0;
 	for (let e of n) if (r += e, r >= t) return e;
 	return 0;
 }
-function Ct(e, t, n) {
+function wt(e, t, n) {
 	let r = [];
 	if (!(t > 0)) return r;
-	for (let i = 0; i + 1 < I; i++) for (let a = 0; a + 1 < I; a++) {
-		let o = i * I + a, s = [
+	for (let i = 0; i + 1 < F; i++) for (let a = 0; a + 1 < F; a++) {
+		let o = i * F + a, s = [
 			e[o],
 			e[o + 1],
-			e[o + I + 1],
-			e[o + I]
+			e[o + F + 1],
+			e[o + F]
 		], c = [];
 		for (let e = 0; e < 4; e++) {
 			let [r, o] = [s[e], s[(e + 1) % 4]];
@@ -1408,10 +1408,10 @@ function Ct(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var z = {
+var R = {
 	mouse: 9,
 	touch: 22
-}, wt = 5, Tt = 3, Et = 300, Dt = class {
+}, Tt = 5, Et = 3, Dt = 300, Ot = class {
 	view;
 	actions;
 	lasso = !1;
@@ -1443,14 +1443,14 @@ var z = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, z.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, R.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
-		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < wt) return;
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < Tt) return;
 		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
 			let [e, n] = this.polygon.at(-1);
-			if (Math.hypot(t.x - e, t.y - n) < Tt) return;
+			if (Math.hypot(t.x - e, t.y - n) < Et) return;
 			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
 			return;
 		}
@@ -1460,7 +1460,7 @@ var z = {
 	pinch(e, t) {
 		let n = [...this.pointers.values()];
 		this.pointers.set(e, t);
-		let r = [...this.pointers.values()], [i, a] = [Ot(n), Ot(r)];
+		let r = [...this.pointers.values()], [i, a] = [kt(n), kt(r)];
 		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
 	}
 	up(e) {
@@ -1473,10 +1473,10 @@ var z = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? z.touch : z.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? R.touch : R.mouse), r);
 	}
 	isDoubleTap(e) {
-		let t = performance.now(), n = t - this.lastTap.at < Et && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		let t = performance.now(), n = t - this.lastTap.at < Dt && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
 		return this.lastTap = {
 			at: n ? 0 : t,
 			...e
@@ -1491,7 +1491,7 @@ var z = {
 		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
 	}
 };
-function Ot(e) {
+function kt(e) {
 	let [t, n] = e;
 	return {
 		x: (t.x + n.x) / 2,
@@ -1500,7 +1500,7 @@ function Ot(e) {
 	};
 }
 // src/crowd.ts
-var B = 14, kt = 4e4, At = class {
+var z = 14, At = 4e4, jt = class {
 	rows;
 	seen;
 	begins;
@@ -1508,11 +1508,11 @@ var B = 14, kt = 4e4, At = class {
 	lines;
 	complete;
 	constructor(e, t) {
-		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / kt)), a = jt(e, t, i);
-		i > 1 && a.rows.length * i <= kt && (a = jt(e, t, i = 1)), this.complete = i === 1;
+		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / At)), a = Mt(e, t, i);
+		i > 1 && a.rows.length * i <= At && (a = Mt(e, t, i = 1)), this.complete = i === 1;
 		let { rows: o, seen: s } = a;
-		this.columns = Math.ceil(n / B) || 1, this.lines = Math.ceil(r / B) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
-		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / B) * this.columns + Math.floor(s[2 * t] / B));
+		this.columns = Math.ceil(n / z) || 1, this.lines = Math.ceil(r / z) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
+		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / z) * this.columns + Math.floor(s[2 * t] / z));
 		for (let e of c) this.begins[e + 1]++;
 		for (let e = 0; e + 1 < this.begins.length; e++) this.begins[e + 1] += this.begins[e];
 		let l = this.begins.slice();
@@ -1532,8 +1532,8 @@ var B = 14, kt = 4e4, At = class {
 		}));
 	}
 	within({ left: e, right: t, top: n, bottom: r }, i, a) {
-		let o = 0, s = Math.max(0, Math.floor(e / B)), c = Math.min(this.columns - 1, Math.floor(t / B));
-		for (let l = Math.max(0, Math.floor(n / B)); l <= Math.min(this.lines - 1, Math.floor(r / B)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
+		let o = 0, s = Math.max(0, Math.floor(e / z)), c = Math.min(this.columns - 1, Math.floor(t / z));
+		for (let l = Math.max(0, Math.floor(n / z)); l <= Math.min(this.lines - 1, Math.floor(r / z)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
 			let [s, c] = [this.seen[2 * u], this.seen[2 * u + 1]];
 			if (!(s < e || s > t || c < n || c > r)) {
 				if (a(this.rows[u])) return Infinity;
@@ -1543,7 +1543,7 @@ var B = 14, kt = 4e4, At = class {
 		return o;
 	}
 };
-function jt({ eye: e, places: t }, n, r) {
+function Mt({ eye: e, places: t }, n, r) {
 	let i = e.projectAll(t, r), [a, o] = [[], []];
 	for (let t = 0; 2 * t < i.length; t++) {
 		let [s, c] = [i[2 * t], i[2 * t + 1]];
@@ -1555,7 +1555,7 @@ function jt({ eye: e, places: t }, n, r) {
 	};
 }
 // src/camera.ts
-var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
+var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 	width;
 	height;
 	deep;
@@ -1583,13 +1583,13 @@ var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
 			turn: Float32Array.from(this.turned),
 			center: this.center,
 			distance: this.distance,
-			perspective: this.deep ? Mt : 0
+			perspective: this.deep ? Nt : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Mt;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Nt;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
 		return [this.width / 2 + (r - this.center[0]) * this.unit, this.height / 2 - (i - this.center[1]) * this.unit];
@@ -1607,7 +1607,7 @@ var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(Pt, Math.max(Nt, this.distance / e));
+		this.distance = Math.min(Ft, Math.max(Pt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
 		this.center = [this.center[0] + r - a, this.center[1] + i - o];
 	}
@@ -1618,7 +1618,7 @@ var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = It([
+		this.turned = Lt([
 			1,
 			0,
 			0,
@@ -1628,7 +1628,7 @@ var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
 			0,
 			-a,
 			i
-		], It([
+		], Lt([
 			n,
 			0,
 			-r,
@@ -1647,12 +1647,12 @@ var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function It(e, t) {
+function Lt(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function V({ x: e, y: t, z: n }, r) {
+function B({ x: e, y: t, z: n }, r) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1666,14 +1666,14 @@ function V({ x: e, y: t, z: n }, r) {
 			height: 2.4 * r
 		};
 	}
-	let [[i, a], [o, s]] = [e, t].map((e) => Ut(r ? Float32Array.from(r, (t) => e[t]) : e));
-	return Ht(i, a, o, s);
+	let [[i, a], [o, s]] = [e, t].map((e) => Wt(r ? Float32Array.from(r, (t) => e[t]) : e));
+	return Ut(i, a, o, s);
 }
-var Lt = .005, Rt = 1e5, zt = 50;
-function Bt({ x: e, y: t, z: n }) {
-	if (n || e.length < zt) return null;
+var Rt = .005, zt = 1e5, Bt = 50;
+function Vt({ x: e, y: t, z: n }) {
+	if (n || e.length < Bt) return null;
 	let [[r, i], [a, o]] = [e, t].map((e) => {
-		let t = Math.max(1, Math.floor(e.length / Rt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(Lt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
+		let t = Math.max(1, Math.floor(e.length / zt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(Rt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
 		return [i - o, a + o];
 	}), [s, c, l, u] = [
 		Infinity,
@@ -1685,14 +1685,14 @@ function Bt({ x: e, y: t, z: n }) {
 		let [d, f] = [e[n], t[n]];
 		d < r || d > i || f < a || f > o || (d < s && (s = d), d > c && (c = d), f < l && (l = f), f > u && (u = f));
 	}
-	return Ht(s, c, l, u);
+	return Ut(s, c, l, u);
 }
-function Vt({ x: e, y: t }, n) {
+function Ht({ x: e, y: t }, n) {
 	let r = [];
 	for (let i = 0; i < e.length; i++) (Math.abs(e[i] - n.x) > .50001 * n.width || Math.abs(t[i] - n.y) > .50001 * n.height) && r.push(i);
 	return r;
 }
-function Ht(e, t, n, r) {
+function Ut(e, t, n, r) {
 	return {
 		x: (e + t) / 2,
 		y: (n + r) / 2,
@@ -1700,13 +1700,13 @@ function Ht(e, t, n, r) {
 		height: r - n || .001
 	};
 }
-function Ut(e) {
+function Wt(e) {
 	let [t, n] = [Infinity, -Infinity];
 	for (let r of e) r < t && (t = r), r > n && (n = r);
 	return [t, n];
 }
 // src/islands.ts
-var Wt = {
+var Gt = {
 	flat: {
 		fewest: 10,
 		most: 64
@@ -1715,26 +1715,26 @@ var Wt = {
 		fewest: 6,
 		most: 20
 	}
-}, Gt = 3, Kt = .08, qt = .004, Jt = 6, Yt = .01, H = 32, Xt = 100, Zt = 2e5, Qt = 1500, $t = 1.15;
-function en(e, t, n, r = () => !0) {
-	let i = [], a = Math.max(1, Math.ceil(e.x.length / Zt));
-	for (let t = 0; t < e.x.length; t += a) r(t) && i.push(t);
-	let o = i.length, s = new nn(e, t, n.length, i), c = n.map(() => []);
-	for (let e of i) c[t[e]]?.push(e);
-	let l = [];
-	return c.forEach((t, r) => {
+}, Kt = 3, qt = .08, Jt = .004, Yt = 6, Xt = .01, V = 32, Zt = 100, Qt = 2e5;
+function $t(e, t, n, r = () => !0) {
+	let i = [];
+	for (let t = 0; t < e.x.length; t++) r(t) && i.push(t);
+	let a = Math.max(1, Math.ceil(i.length / Qt)), o = a === 1 ? i : i.filter((e, t) => t % a === 0), s = o.length, c = new tn(e, t, n.length, i, o), l = n.map(() => []);
+	for (let e of o) l[t[e]]?.push(e);
+	let u = [];
+	return l.forEach((t, r) => {
 		if (t.length === 0) return;
-		let i = t.length / o, c = Math.max(Math.min(Jt, t.length), Math.min(Kt * t.length, qt * o)), u = s.connected(t, (e) => s.names(e, r, i)).filter((e) => e.length >= c);
-		u.sort((e, t) => t.length - e.length);
-		let d = u.map((e) => ({
+		let i = t.length / s, o = Math.max(Math.min(Yt, t.length), Math.min(qt * t.length, Jt * s)), l = c.connected(t, (e) => c.names(e, r, i)).filter((e) => e.length >= o);
+		l.sort((e, t) => t.length - e.length);
+		let d = l.map((e) => ({
 			group: e,
-			...s.anchor(e, r, i)
+			...c.anchor(e, r, i)
 		})).filter(({ typical: e }) => e);
-		if (d.length === 0 && i >= Yt) {
-			let e = s.purest(t, r);
+		if (d.length === 0 && i >= Xt) {
+			let e = c.purest(t, r);
 			d.push({
 				group: e,
-				...s.anchor(e, r, i)
+				...c.anchor(e, r, i)
 			});
 		}
 		d.forEach(({ group: t, row: i }, o) => {
@@ -1743,7 +1743,7 @@ function en(e, t, n, r = () => !0) {
 				y: e.y[i],
 				z: e.z ? e.z[i] : 0
 			};
-			l.push({
+			u.push({
 				text: n[r],
 				code: r,
 				...s,
@@ -1752,9 +1752,9 @@ function en(e, t, n, r = () => !0) {
 				level: o === 0 ? 0 : 1
 			});
 		});
-	}), l.sort((e, t) => e.level - t.level || t.size - e.size);
+	}), u.sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function tn(e, t) {
+function en(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
 		let [a, o, s] = ce(n, t);
 		return {
@@ -1769,7 +1769,7 @@ function tn(e, t) {
 		};
 	}).sort((e, t) => e.level - t.level || t.size - e.size);
 }
-var nn = class {
+var tn = class {
 	places;
 	codes;
 	classes;
@@ -1781,29 +1781,29 @@ var nn = class {
 	second;
 	members;
 	begins;
-	constructor(e, t, n, r) {
+	constructor(e, t, n, r, i) {
 		this.places = e, this.codes = t, this.classes = n;
-		let { x: i, y: a, z: o } = e, s = Bt(e) ?? V(e), c = Math.max(s.width, s.height) / 2;
-		this.deep = o !== null;
-		let { fewest: l, most: u } = this.deep ? Wt.deep : Wt.flat;
-		this.side = Math.min(u, Math.max(l, Math.round(this.deep ? Math.cbrt(i.length) : Math.sqrt(i.length) * .9)));
-		let d = (e, t) => Math.min(this.side - 1, Math.max(0, Math.floor((e - t + c) / 2 / c * this.side))), f = this.side ** (this.deep ? 3 : 2);
-		this.cells = new Uint32Array(i.length);
-		for (let e of r) this.cells[e] = ((o ? d(o[e], 0) : 0) * this.side + d(a[e], s.y)) * this.side + d(i[e], s.x);
-		let p = new Float32Array(f * (n + 1));
-		for (let e of r) p[this.cells[e] * (n + 1) + Math.min(n, t[e])]++;
-		this.begins = new Uint32Array(f + 1);
+		let { x: a, y: o, z: s } = e, c = Vt(e) ?? B(e), l = Math.max(c.width, c.height) / 2;
+		this.deep = s !== null;
+		let { fewest: u, most: d } = this.deep ? Gt.deep : Gt.flat;
+		this.side = Math.min(d, Math.max(u, Math.round(this.deep ? Math.cbrt(a.length) : Math.sqrt(a.length) * .9)));
+		let f = (e, t) => Math.min(this.side - 1, Math.max(0, Math.floor((e - t + l) / 2 / l * this.side))), p = this.side ** (this.deep ? 3 : 2);
+		this.cells = new Uint32Array(a.length);
+		for (let e of r) this.cells[e] = ((s ? f(s[e], 0) : 0) * this.side + f(o[e], c.y)) * this.side + f(a[e], c.x);
+		let m = new Float32Array(p * (n + 1));
+		for (let e of i) m[this.cells[e] * (n + 1) + Math.min(n, t[e])]++;
+		this.begins = new Uint32Array(p + 1);
 		for (let e of r) this.begins[this.cells[e] + 1]++;
-		for (let e = 0; e < f; e++) this.begins[e + 1] += this.begins[e];
-		let m = this.begins.slice();
+		for (let e = 0; e < p; e++) this.begins[e + 1] += this.begins[e];
+		let h = this.begins.slice();
 		this.members = new Uint32Array(r.length);
-		for (let e of r) this.members[m[this.cells[e]]++] = e;
-		for (let e = 0; e < (this.deep ? 3 : 2); e++) p = this.summed(p, this.side ** e);
-		this.counts = p, this.totals = new Float32Array(f), this.second = new Float32Array(f);
-		for (let e = 0; e < f; e++) {
+		for (let e of r) this.members[h[this.cells[e]]++] = e;
+		for (let e = 0; e < (this.deep ? 3 : 2); e++) m = this.summed(m, this.side ** e);
+		this.counts = m, this.totals = new Float32Array(p), this.second = new Float32Array(p);
+		for (let e = 0; e < p; e++) {
 			let t = 0;
 			for (let r = 0; r <= n; r++) {
-				let i = p[e * (n + 1) + r];
+				let i = m[e * (n + 1) + r];
 				this.totals[e] += i, r !== n && (i > t ? [this.second[e], t] = [t, i] : i > this.second[e] && (this.second[e] = i));
 			}
 		}
@@ -1821,7 +1821,7 @@ var nn = class {
 	}
 	names(e, t, n) {
 		let r = this.share(e, t);
-		return r >= .5 || r >= Gt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
+		return r >= .5 || r >= Kt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
 	}
 	connected(e, t) {
 		let n = /* @__PURE__ */ new Map();
@@ -1843,38 +1843,54 @@ var nn = class {
 		return a;
 	}
 	purest(e, t) {
-		let n = Math.min(e.length, Jt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, H)), a = e.filter((e) => i.has(this.cells[e]));
+		let n = Math.min(e.length, Yt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, V)), a = e.filter((e) => i.has(this.cells[e]));
 		return a.length ? a : e;
 	}
 	anchor(e, t, n) {
-		let r = rn(this.places, e), i = Math.max(1, e.length / H), a = [r, ...Array.from({ length: Math.min(H, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
+		let r = nn(this.places, e), i = Math.max(1, e.length / V), a = [r, ...Array.from({ length: Math.min(V, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
 			row: e,
-			...this.local(e, t, n),
 			from: an(this.places, e, r)
-		}));
-		return a.sort((e, t) => Number(t.typical) - Number(e.typical) || (e.typical ? e.from - t.from : t.share - e.share)), a[0];
+		})), o = {
+			row: r,
+			share: -1,
+			typical: !1
+		};
+		for (let { row: e } of a.sort((e, t) => e.from - t.from)) {
+			let r = {
+				row: e,
+				...this.local(e, t, n)
+			};
+			if (r.typical) return r;
+			r.share > o.share && (o = r);
+		}
+		return o;
 	}
 	local(e, t, n) {
-		let r = [...this.around(this.cells[e])], i = r.reduce((e, t) => e + this.begins[t + 1] - this.begins[t], 0), a = Math.max(1, Math.ceil(i / Qt)), o = [];
-		for (let e of r) for (let t = this.begins[e]; t < this.begins[e + 1]; t += a) o.push(this.members[t]);
-		let s = Float64Array.from(o, (t) => an(this.places, e, t)), c = s.slice().sort()[Math.min(Xt, o.length) - 1], l = /* @__PURE__ */ new Map();
-		o.forEach((e, t) => s[t] <= c && l.set(this.codes[e], (l.get(this.codes[e]) ?? 0) + 1));
-		let u = l.get(t) ?? 0, d = u / [...l.values()].reduce((e, t) => e + t, 0), f = [...l].filter(([e, t]) => e < this.classes && t > u).length;
+		let r = this.near(e), i = Float64Array.from(r, (t) => an(this.places, e, t)), a = rn(i.slice(), Math.min(Zt, r.length) - 1), o = /* @__PURE__ */ new Map();
+		r.forEach((e, t) => i[t] <= a && o.set(this.codes[e], (o.get(this.codes[e]) ?? 0) + 1));
+		let s = o.get(t) ?? 0, c = s / [...o.values()].reduce((e, t) => e + t, 0), l = [...o].filter(([e, t]) => e < this.classes && t > s).length;
 		return {
-			share: d,
-			typical: d >= .5 || d >= $t * Gt * n && f < 2
+			share: c,
+			typical: c >= .5 || c >= Kt * n && l < 2
 		};
 	}
-	*around(e) {
-		let { side: t } = this, [n, r, i] = [
-			e % t,
-			Math.floor(e / t) % t,
-			Math.floor(e / t / t)
+	near(e) {
+		for (let t = 1;; t *= 2) {
+			let n = [];
+			for (let r of this.around(this.cells[e], t)) for (let e = this.begins[r]; e < this.begins[r + 1]; e++) n.push(this.members[e]);
+			if (n.length >= Zt || t >= this.side) return n;
+		}
+	}
+	*around(e, t = 1) {
+		let { side: n } = this, [r, i, a] = [
+			e % n,
+			Math.floor(e / n) % n,
+			Math.floor(e / n / n)
 		];
-		for (let e = i - 1; e <= i + 1; e++) if (!(e < 0 || e >= (this.deep ? t : 1))) for (let i = r - 1; i <= r + 1; i++) for (let r = n - 1; r <= n + 1; r++) r >= 0 && i >= 0 && r < t && i < t && (yield (e * t + i) * t + r);
+		for (let e = a - t; e <= a + t; e++) if (!(e < 0 || e >= (this.deep ? n : 1))) for (let a = i - t; a <= i + t; a++) for (let i = r - t; i <= r + t; i++) i >= 0 && a >= 0 && i < n && a < n && (yield (e * n + a) * n + i);
 	}
 };
-function rn({ x: e, y: t, z: n }, r) {
+function nn({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1885,6 +1901,22 @@ function rn({ x: e, y: t, z: n }, r) {
 		r < o && ([a, o] = [s, r]);
 	}
 	return a;
+}
+function rn(e, t) {
+	let [n, r] = [0, e.length - 1];
+	for (; n < r;) {
+		let i = e[n + r >> 1], [a, o] = [n, r];
+		for (; a <= o;) {
+			for (; e[a] < i;) a++;
+			for (; e[o] > i;) o--;
+			if (a > o) break;
+			[e[a], e[o]] = [e[o], e[a]], a++, o--;
+		}
+		if (t <= o) r = o;
+		else if (t >= a) n = a;
+		else break;
+	}
+	return e[t];
 }
 function an({ x: e, y: t, z: n }, r, i) {
 	return (e[r] - e[i]) ** 2 + (t[r] - t[i]) ** 2 + (n ? (n[r] - n[i]) ** 2 : 0);
@@ -1936,9 +1968,9 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		let { data: e, paint: t } = this.state;
 		if (this.codes = null, e.n < cn) return [];
 		let n = this.view.places === e.maps[0];
-		if (!t.classes && n && e.meta.clusters.length) return tn(e.meta.clusters, e.meta.maps[0].box);
-		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && A(r, e.meta.palette).classes);
-		return !i || i.names.length > sn ? [] : (this.codes = i.codes, en(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
+		if (!t.classes && n && e.meta.clusters.length) return en(e.meta.clusters, e.meta.maps[0].box);
+		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && k(r, e.meta.palette).classes);
+		return !i || i.names.length > sn ? [] : (this.codes = i.codes, $t(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
 	}
 	locate() {
 		this.layer.replaceChildren(), this.rowNames = [], this.spots = this.areas().slice(0, 360).map((t) => {
@@ -1961,7 +1993,7 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
 		let e = [];
 		if (this.wanted && this.any) {
-			let n = new At(this.view, this.state), r = Math.min(un, Math.max(6, this.view.eye.width * this.view.eye.height / ln));
+			let n = new jt(this.view, this.state), r = Math.min(un, Math.max(6, this.view.eye.width * this.view.eye.height / ln));
 			for (let i of this.spots) {
 				let a = this.placed.length < r ? this.fit(i, n) : null;
 				if (i.element.style.visibility = a ? "visible" : "hidden", a && (this.placed.push(a), i.element.style.transform = `translate(${Math.round(a.left)}px, ${Math.round(a.top)}px)`, a.line)) {
@@ -2164,7 +2196,7 @@ var Tn = class {
 	}
 	setColors(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...U(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...H(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -2178,7 +2210,7 @@ var Tn = class {
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = U(t);
+		let [a, o, s] = H(t);
 		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("center"), ...e.center), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
@@ -2190,7 +2222,7 @@ var Tn = class {
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...U(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...H(r), 1] : [
 			0,
 			0,
 			0,
@@ -2215,7 +2247,7 @@ var Tn = class {
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function U(e) {
+function H(e) {
 	return [
 		1,
 		3,
@@ -2242,10 +2274,10 @@ function jn(e) {
 	return t;
 }
 // src/state.ts
-var W = {
+var U = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, G = {
+}, W = {
 	light: "#16181d",
 	dark: "#ffffff"
 }, Mn = class {
@@ -2271,8 +2303,8 @@ var W = {
 	colorBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
-		let a = r && k(r) && (t === "scale" || !(t === "classes" && O(r))) && (t === "scale" || !(r instanceof C));
-		this.paint = !r || r.kind === "texts" ? ye(this.data.n, i) : a ? xe(r, n, i) : A(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
+		let a = r && O(r) && (t === "scale" || !(t === "classes" && be(r))) && (t === "scale" || !(r instanceof S));
+		this.paint = !r || r.kind === "texts" ? ye(this.data.n, i) : a ? Se(r, n, i) : k(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
@@ -2334,13 +2366,13 @@ var W = {
 		this.mask = null;
 		for (let [n, { names: r, range: i }] of this.filters) {
 			let a = this.data.column(n);
-			if (a && i && k(a)) {
-				let t = j(a);
+			if (a && i && O(a)) {
+				let t = A(a);
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let n = 0; n < e; n++) t[n] >= i[0] && t[n] <= i[1] || (this.mask[n] = 0);
 			}
-			if (!a || !r || !O(a)) continue;
-			let { codes: o, names: s } = A(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
+			if (!a || !r || !be(a)) continue;
+			let { codes: o, names: s } = k(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
 			if (!c.every((e) => e === 1)) {
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let t = 0; t < e; t++) c[o[t]] || (this.mask[t] = 0);
@@ -2418,7 +2450,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new kn(e), this.eye = new Ft(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new kn(e), this.eye = new It(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
 			this.renderer.begin(), this.redraw();
 		});
 		let r = {
@@ -2476,7 +2508,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = G[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Jn, 1.25 * i) * e, l = this.moving && !t ? Un : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = W[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Jn, 1.25 * i) * e, l = this.moving && !t ? Un : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
@@ -2503,7 +2535,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, W[n.themeName], u);
+		}), r.draw(this.eye.camera, U[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -2563,12 +2595,12 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = V(this.places), n = Bt(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= qn, i = r ? n : t;
-		this.outliers = r ? Vt(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
+		let t = B(this.places), n = Vt(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= qn, i = r ? n : t;
+		this.outliers = r ? Ht(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centerOf(e), Math.min(this.eye.distance, .5));
-		let t = V(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
+		let t = B(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, r),
@@ -2688,7 +2720,7 @@ var $n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lines near",
 			"aria-hidden": "true"
 		}), f = e("div", { className: "beyond" });
-		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Xn(o, r, i), this.names = new Sn(u, c, r, this.view), this.density = new yt(s, r, this.view), this.nearest = new Tn(d, r, this.view), this.beyond = new ht(f, this.view), this.gestures = new Dt(this.view, {
+		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Xn(o, r, i), this.names = new Sn(u, c, r, this.view), this.density = new bt(s, r, this.view), this.nearest = new Tn(d, r, this.view), this.beyond = new gt(f, this.view), this.gestures = new Ot(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
@@ -2722,23 +2754,23 @@ function tr(e, t, n) {
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var nr = 210, K = 20, rr = 20, q = 48, J = 40, ir = 24, Y = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", ar = 4e4;
+var nr = 210, G = 20, rr = 20, K = 48, q = 40, ir = 24, J = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", ar = 4e4;
 function or(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
 			"png-1",
-			() => X(t, 1)
+			() => Y(t, 1)
 		],
 		[
 			"PNG, 2×",
 			"png-2",
-			() => X(t, 2)
+			() => Y(t, 2)
 		],
 		[
 			"PNG, 4×",
 			"png-4",
-			() => X(t, 4)
+			() => Y(t, 4)
 		],
 		[
 			"SVG",
@@ -2762,12 +2794,12 @@ function or(t) {
 		textContent: "The present view with its title, names and legend. Texts of an SVG can be edited."
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
-async function X(t, n) {
+async function Y(t, n) {
 	let { width: r, height: i, panes: a } = ur(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = W[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = U[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
 		s.drawImage(sr(e, n), r, i, a.width, a.height), e.density.wanted && yr(s, t, e, r, i);
@@ -2792,13 +2824,13 @@ function cr(e) {
 		width: n,
 		height: r,
 		viewBox: `0 0 ${n} ${r}`,
-		"font-family": Y,
+		"font-family": J,
 		"font-size": 12.5
 	});
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: W[a.themeName]
+		fill: U[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2810,7 +2842,7 @@ function cr(e) {
 		if (u.append(lr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
 			d: vr(n, e),
 			fill: "none",
-			stroke: R(a),
+			stroke: L(a),
 			"stroke-opacity": .6
 		}));
 		for (let t of n.names.placed) u.append(..._r(e, t));
@@ -2849,9 +2881,9 @@ function ur(e) {
 		return {
 			pane: e,
 			x: n - t.left,
-			y: r - t.top + q
+			y: r - t.top + K
 		};
-	}), r = dr(e).length, i = Math.max(t.height + q, 68 + r * rr + K);
+	}), r = dr(e).length, i = Math.max(t.height + K, 68 + r * rr + G);
 	return {
 		width: t.width + (r ? nr : 0),
 		height: i,
@@ -2874,9 +2906,9 @@ function dr(e) {
 		color: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
-	})).filter(({ shown: e }) => e), a = r.slice(0, J);
-	return r.length > J && a.push({
-		text: `and ${i(r.length - J)} more`,
+	})).filter(({ shown: e }) => e), a = r.slice(0, q);
+	return r.length > q && a.push({
+		text: `and ${i(r.length - q)} more`,
 		color: "",
 		n: 0,
 		shown: !0
@@ -2885,14 +2917,14 @@ function dr(e) {
 function fr(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
-		x: K,
+		x: G,
 		y: 31,
 		text: n.data.meta.title,
 		bold: !0,
 		size: 18
 	}], { column: a, scale: o } = n.paint;
 	if (!a) return r;
-	let s = t - nr + K;
+	let s = t - nr + G;
 	if (r.push({
 		kind: "text",
 		x: s,
@@ -2903,7 +2935,7 @@ function fr(e, t) {
 		r.push({
 			kind: "bar",
 			x: s,
-			y: q
+			y: K
 		});
 		for (let { at: e, text: t } of o.ticks) r.push({
 			kind: "text",
@@ -2929,7 +2961,7 @@ function fr(e, t) {
 			text: pr(e)
 		}), a && r.push({
 			kind: "text",
-			x: t - K,
+			x: t - G,
 			y: c + 4.5,
 			text: i(a),
 			anchor: "end"
@@ -2960,7 +2992,7 @@ function mr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 	return t("text", {
 		x: r,
 		y: i,
-		fill: G[e.state.themeName],
+		fill: W[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
@@ -2969,15 +3001,15 @@ function mr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 function hr(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colors(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${Y}`, e.fillStyle = G[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${J}`, e.fillStyle = W[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
 function gr(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${Y}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = G[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${J}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = W[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = W[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = G[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = U[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = W[t.state.themeName], e.fillText(n.text, a, o);
 }
 function _r(e, n) {
-	let r = [], i = G[e.state.themeName];
+	let r = [], i = W[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -2994,7 +3026,7 @@ function _r(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: W[e.state.themeName],
+		stroke: U[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -3012,7 +3044,7 @@ function vr(e, t) {
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
 function yr(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = R(t.state), e.globalAlpha = .6;
+	e.save(), e.translate(r, i), e.strokeStyle = L(t.state), e.globalAlpha = .6;
 	for (let t of n.density.contours) e.stroke(new Path2D(vr(n, t)));
 	e.restore();
 }
@@ -3020,7 +3052,7 @@ function br(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var Z = 50, xr = 120;
+var X = 50, xr = 120;
 function Sr(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
 	e.page.querySelector(".search .glyph").append(p("search"));
@@ -3064,7 +3096,7 @@ function wr(t, n, r, i) {
 		onclick: i
 	}));
 	let c = e("ul", { className: "results" }), l = o.columns.find((e) => e.kind === "texts") ?? o.columns.find((e) => e.kind === "classes");
-	for (let i of n.slice(0, Z)) {
+	for (let i of n.slice(0, X)) {
 		let n = e("button", {});
 		n.append(o.image ? y(o, i, 20) : e("span", {
 			className: "swatch",
@@ -3075,9 +3107,9 @@ function wr(t, n, r, i) {
 		}), e("small", { textContent: l?.text(i) ?? "" })), n.onclick = () => r.visit(i), n.onfocus = n.onmouseenter = () => r.point(i), c.append(e("li", {}, n));
 	}
 	let u = [s, c];
-	return n.length > Z && u.push(e("p", {
+	return n.length > X && u.push(e("p", {
 		className: "hint",
-		textContent: `The first ${Z} are listed.`
+		textContent: `The first ${X} are listed.`
 	})), u;
 }
 // src/address.ts
@@ -3093,9 +3125,9 @@ function Er(e) {
 	return n;
 }
 // src/statistics.ts
-var Dr = 24;
-function Or(e, t) {
-	let n = Mr(e.values, t, 1), r = Mr(e.values, t, 0);
+var Z = 24;
+function Dr(e, t) {
+	let n = jr(e.values, t, 1), r = jr(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -3105,7 +3137,7 @@ function Or(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function kr(e, t) {
+function Or(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -3124,15 +3156,15 @@ function kr(e, t) {
 		});
 	}), i;
 }
-function Ar(e, t) {
-	return e.map((e) => e instanceof w ? Or(e, t) : e instanceof C ? kr(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function kr(e, t) {
+	return e.map((e) => e instanceof C ? Dr(e, t) : e instanceof S ? Or(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function jr({ values: e, low: t, high: n }, r) {
-	let i = [Array(Dr).fill(0), Array(Dr).fill(0)], a = [0, 0];
+function Ar({ values: e, low: t, high: n }, r) {
+	let i = [Array(Z).fill(0), Array(Z).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
 		if (Number.isNaN(s)) continue;
-		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Dr)) : 0, l = +!!r[o];
+		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Z)) : 0, l = +!!r[o];
 		i[l][c]++, a[l]++;
 	}
 	let o = (e) => i[e].map((t) => a[e] ? t / a[e] : 0);
@@ -3143,7 +3175,7 @@ function jr({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function Mr(e, t, n) {
+function jr(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -3164,7 +3196,7 @@ function Mr(e, t, n) {
 }
 // src/table.ts
 var Q = 100;
-function Nr(t, n, r, o) {
+function Mr(t, n, r, o) {
 	let s = t.get("table-dialog"), { data: c } = n, l = e("tbody"), [u, d, f] = [
 		-1,
 		1,
@@ -3187,11 +3219,11 @@ function Nr(t, n, r, o) {
 		id: "table-next",
 		title: "Next rows"
 	}), x = (e) => {
-		f = e, S(), _.scrollTop = 0;
+		f = e, ee(), _.scrollTop = 0;
 	};
 	y.onclick = () => x(f - Q), b.onclick = () => x(f + Q);
-	let S = () => {
-		l.replaceChildren(...Fr(c, r, u, d).slice(f, f + Q).map((e) => Pr(c, e, o))), v.textContent = `${i(f + 1)} to ${i(Math.min(r.length, f + Q))} of ${i(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...h.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
+	let ee = () => {
+		l.replaceChildren(...Pr(c, r, u, d).slice(f, f + Q).map((e) => Nr(c, e, o))), v.textContent = `${i(f + 1)} to ${i(Math.min(r.length, f + Q))} of ${i(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...h.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -3204,55 +3236,55 @@ function Nr(t, n, r, o) {
 		let i = e("th", { scope: "col" }, r);
 		h.append(i);
 	});
-	let C = e("button", {
+	let S = e("button", {
 		textContent: "Copy",
 		id: "copy-table"
 	});
-	C.onclick = async () => {
-		await navigator.clipboard.writeText(Lr(c, r, "	")), C.textContent = "Copied";
+	S.onclick = async () => {
+		await navigator.clipboard.writeText(Ir(c, r, "	")), S.textContent = "Copied";
 	};
-	let w = e("button", {
+	let C = e("button", {
 		className: "primary",
 		textContent: "Download CSV",
 		id: "download-table"
 	});
-	w.onclick = () => m("rows.csv", new Blob([Lr(c, r, ",")], { type: "text/csv" }));
-	let ee = e("span", {
+	C.onclick = () => m("rows.csv", new Blob([Ir(c, r, ",")], { type: "text/csv" }));
+	let te = e("span", {
 		className: "pages",
 		hidden: r.length <= Q
-	}, y, v, b), te = e("button", {
+	}, y, v, b), w = e("button", {
 		textContent: "Close",
 		autofocus: !0,
 		onclick: () => s.close()
 	});
-	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: a(r.length, "row") })), _, e("div", { className: "actions" }, ee, w, C, te)), S(), s.open || s.showModal();
+	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: a(r.length, "row") })), _, e("div", { className: "actions" }, te, C, S, w)), ee(), s.open || s.showModal();
 }
-function Pr(t, n, r) {
+function Nr(t, n, r) {
 	let i = t.columns.map((t) => e("td", {
 		textContent: t.text(n),
-		className: t instanceof w ? "number" : ""
+		className: t instanceof C ? "number" : ""
 	})), a = e("tr", {}, ...t.image ? [e("td", { className: "picture" }, y(t, n, 28))] : [], e("th", {
 		scope: "row",
 		textContent: v(t, n)
 	}), ...i);
 	return a.onmouseenter = () => r(n), a;
 }
-function Fr(e, t, n, r) {
+function Pr(e, t, n, r) {
 	if (n < -1 || n === -1 && r === 1) return t;
 	let i = e.columns[n];
-	if (i instanceof w) {
+	if (i instanceof C) {
 		let { values: e } = i;
 		return [...t].sort((t, n) => Number(Number.isNaN(e[t])) - Number(Number.isNaN(e[n])) || r * (e[t] - e[n]));
 	}
 	let a = (t) => i ? i.text(t) : e.ids.at(t), o = new Intl.Collator("en", { numeric: !0 }).compare;
 	return [...t].sort((e, t) => r * o(a(e), a(t)));
 }
-function Ir(e) {
+function Fr(e) {
 	return /^[=+\-@\t\r\n]/.test(e) && Number.isNaN(Number(e)) ? `'${e}` : e;
 }
-function Lr(e, t, n) {
+function Ir(e, t, n) {
 	let r = (e) => {
-		let t = Ir(e);
+		let t = Fr(e);
 		return /["\n\r]/.test(t) || t.includes(n) ? `"${t.replaceAll("\"", "\"\"")}"` : t;
 	}, i = [
 		"id",
@@ -3260,24 +3292,24 @@ function Lr(e, t, n) {
 		"x",
 		"y"
 	], a = t.map((t) => {
-		let i = e.columns.map((e) => e instanceof w ? Number.isNaN(e.values[t]) ? "" : String(e.number(t)) : e.text(t));
+		let i = e.columns.map((e) => e instanceof C ? Number.isNaN(e.values[t]) ? "" : String(e.number(t)) : e.text(t));
 		return [
 			e.ids.at(t),
 			...i,
-			...Rr(e, t)
+			...Lr(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function Rr(e, t) {
+function Lr(e, t) {
 	if (e.exact) return [e.exact.x, e.exact.y].map((e) => String(d(e[t])));
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var zr = 8, Br = 24, Vr = 5, Hr = 4;
-function Ur(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? qr(e, t, n) : Kr(n));
+var Rr = 8, zr = 24, Br = 5, Vr = 4;
+function Hr(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Kr(e, t, n) : Gr(n));
 	for (let e of [
 		"selected",
 		"theme",
@@ -3285,31 +3317,31 @@ function Ur(e, t, n) {
 	]) t.listen(e, i);
 	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
 }
-function Wr(e) {
-	return Gr(e).map((t) => e.data.ids.at(t));
+function Ur(e) {
+	return Wr(e).map((t) => e.data.ids.at(t));
 }
-function Gr(e) {
+function Wr(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function Kr(t) {
+function Gr(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
 		id: "select-shown",
 		onclick: t.all
-	}), r = M("Selection");
+	}), r = j("Selection");
 	r.append(n);
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function qr(t, n, r) {
+function Kr(t, n, r) {
 	let a = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
 		title: "Clear (Esc)",
 		id: "clear",
 		onclick: () => n.select([])
-	}), s = M("Selection");
+	}), s = j("Selection");
 	s.append(o);
 	let c = 100 * a.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
 		id: "selected-count",
@@ -3317,12 +3349,12 @@ function qr(t, n, r) {
 	}));
 	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(Jr(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Yr(n, a)), n.data.image && u.push($r(n, a, r)), a.length === 1 && n.data.neighbors && u.push(Xr(n, a[0], r)), u.push(ei(t, n, r)), !n.query && a.length && Er(a) === null && u.push(e("p", {
+	return n.paint.classes && u.push(qr(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Jr(n, a)), n.data.image && u.push(Qr(n, a, r)), a.length === 1 && n.data.neighbors && u.push(Yr(n, a[0], r)), u.push($r(t, n, r)), !n.query && a.length && Er(a) === null && u.push(e("p", {
 		className: "hint small",
 		textContent: "This selection is too scattered for a link."
 	})), u;
 }
-function Jr(t, n) {
+function qr(t, n) {
 	let r = [...Nn(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
@@ -3330,7 +3362,7 @@ function Jr(t, n) {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: a } of r.slice(0, zr)) {
+	for (let { n, code: a } of r.slice(0, Rr)) {
 		let s = e("span", {
 			className: "share",
 			style: `width:${100 * n / r[0].n}%;background:${t.color(a)}`
@@ -3343,7 +3375,7 @@ function Jr(t, n) {
 			textContent: i(n)
 		}), s));
 	}
-	let s = r.slice(zr);
+	let s = r.slice(Rr);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
 		o.append(e("li", {
@@ -3353,17 +3385,17 @@ function Jr(t, n) {
 	}
 	return o;
 }
-function Yr(t, n) {
+function Jr(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = Ar(t.data.columns.filter((e) => e !== t.paint.column || e instanceof w), r);
+	let i = kr(t.data.columns.filter((e) => e !== t.paint.column || e instanceof C), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Vr)) {
-		let i = n.column instanceof w, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Zr(l.share)} vs ${Zr(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, Br)) {
+		let i = n.column instanceof C, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Xr(l.share)} vs ${Xr(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
 			textContent: s,
 			title: `Color by ${n.column.name}`,
@@ -3372,9 +3404,9 @@ function Yr(t, n) {
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Hr && d.append(Qr(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < Vr && d.append(Zr(t, n.column, r)), a.append(d);
 	}
-	let s = i.some(({ column: e }) => e instanceof C) ? "shares" : "means";
+	let s = i.some(({ column: e }) => e instanceof S) ? "shares" : "means";
 	return [
 		e("h3", { textContent: "Differs from the rest in" }),
 		a,
@@ -3384,7 +3416,7 @@ function Yr(t, n) {
 		})
 	];
 }
-function Xr(t, n, r) {
+function Yr(t, n, r) {
 	let i = e("ul", {
 		className: "results",
 		id: "nearest"
@@ -3406,11 +3438,11 @@ function Xr(t, n, r) {
 		}));
 	}), e("div", {}, o, i);
 }
-function Zr(e) {
+function Xr(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function Qr(e, n, r) {
-	let { selected: i, rest: a, low: s, high: c } = jr(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function Zr(e, n, r) {
+	let { selected: i, rest: a, low: s, high: c } = Ar(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -3423,28 +3455,28 @@ function Qr(e, n, r) {
 	});
 	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function $r(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Br);
-	for (let e = 0; e < Math.min(Br, n.length); e++) {
+function Qr(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / zr);
+	for (let e = 0; e < Math.min(zr, n.length); e++) {
 		let o = n[Math.floor(e * a)], s = y(t.data, o, 26);
 		s.title = v(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function ei(t, n, r) {
+function $r(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => m("ids.txt", new Blob([`${Wr(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => m("ids.txt", new Blob([`${Ur(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(Wr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(Ur(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -3455,16 +3487,16 @@ function ei(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => Nr(t, n, Gr(n), r.point)
+		onclick: () => Mr(t, n, Wr(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
 		id: "download-rows"
 	});
-	return c.onclick = () => m("rows.csv", new Blob([Lr(n.data, Gr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
+	return c.onclick = () => m("rows.csv", new Blob([Ir(n.data, Wr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", ti = 700, ni = class {
+var $ = "together", ei = 700, ti = class {
 	dom;
 	state;
 	panes = [];
@@ -3477,7 +3509,7 @@ var $ = "together", ti = 700, ni = class {
 	updateTools = () => {};
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new g(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ti ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new g(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ei ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -3545,12 +3577,12 @@ var $ = "together", ti = 700, ni = class {
 	}
 	connect() {
 		let { dom: e, state: t } = this;
-		Me(e, t), Re(e, t);
+		Ne(e, t), ze(e, t);
 		let n = (e) => this.point(e);
 		Sr(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), Ur(e, t, {
+		}), Hr(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
@@ -3626,7 +3658,7 @@ var $ = "together", ti = 700, ni = class {
 		n.textContent = "Keys and gestures", e.replaceChildren(n, me(this.state.data.maps.length > 1, this.state.data.neighbors !== null), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && Nr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && Mr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
@@ -3641,21 +3673,21 @@ var $ = "together", ti = 700, ni = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ri(e, t) {
+async function ni(e, t) {
 	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
 	for (let e of r.all("#tools button")) e.append(p(e.id));
 	try {
 		let e = await oe(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new ni(r, new Mn(e));
-		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new ot(n, a.live)), n;
+		let n = new ti(r, new Mn(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new st(n, a.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-function ii(e) {
+function ri(e) {
 	return new Promise((t) => {
 		let n = ({ type: r, names: i }, a) => {
 			r === "data" && (e.off("msg:custom", n), t(Object.fromEntries(i.map((e, t) => [e, a[t]]))));
@@ -3663,7 +3695,7 @@ function ii(e) {
 		e.on("msg:custom", n), e.send({ type: "data" });
 	});
 }
-async function ai({ model: e, el: t }) {
+async function ii({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
@@ -3672,18 +3704,18 @@ async function ai({ model: e, el: t }) {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
 	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation()), r.getElementById("busy-text").textContent = "Waiting for Python; without a kernel, run the cell again";
-	let a = await ii(e), o = await ri(r, {
+	let a = await ri(e), o = await ni(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
 			return t ? D(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = oi(o, e);
+	}), s = ai(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function oi({ state: e, panes: t }, n) {
+function ai({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3695,7 +3727,7 @@ function oi({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(si(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(oi(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colorBy(t);
@@ -3708,12 +3740,12 @@ function oi({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", si(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", oi(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function si(e) {
+function oi(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var ci = { render: ai };
-export { ci as default };
+var si = { render: ii };
+export { si as default };
