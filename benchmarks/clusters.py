@@ -225,14 +225,15 @@ def measure(case: str, peers: str | None) -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("cases", nargs="*", default=CASES, choices=CASES)
+    parser.add_argument("cases", nargs="*", default="all", choices=("all", *CASES))
     parser.add_argument("--peers", help="interpreter with EVoC")
     parser.add_argument("--times", action="store_true", help="measure only times, on a machine that does nothing else")
     given = parser.parse_args()
+    cases = CASES if "all" in given.cases else given.cases
     if given.times:
         times(read("digits")[0])
-    rows = {case: read(case)[0] for case in given.cases} if given.times else {}
-    for case in given.cases:
+    rows = {case: read(case)[0] for case in cases} if given.times else {}
+    for case in cases:
         known = json.loads(RESULTS.read_text())["records"] if RESULTS.exists() else []
         before = next((one for one in known if one["case"] == case), {"case": case})
         record = before | {"times": times(rows[case])} if given.times else before | measure(case, given.peers)
