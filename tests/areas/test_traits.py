@@ -48,10 +48,27 @@ def test_names_differ_from_the_parent_and_from_each_other(global_random_seed: in
     namer = Namer(describe_columns({"text": entries}, len(fine)))
     above = namer.names(coarse, 2)
     assert [name.split(", ")[0] for name in above] == ["python", "perl"]
-    below = namer.names(fine, 4, np.array([0, 0, 1, 1], np.int32), (coarse, above))
+    parent = np.array([0, 0, 1, 1], np.int32)
+    below = namer.names(fine, 4, parent, (coarse, above), around=[{above[a]} for a in parent])
     assert len(set(below)) == 4
     assert not set(below) & set(above)
-    assert [name.split(", ")[0] for name in below[:2]] == ["web", "numbers"]
+    assert below == ["web", "numbers", "web, perl", "numbers, perl"]
+
+
+def test_names_of_areas_around_and_names_that_are_kept_are_not_given_again(labels: np.ndarray) -> None:
+    entries = [("cat, dog" if label else "hammer, saw") + f" filler{a}" for a, label in enumerate(labels)]
+    namer = Namer(describe_columns({"text": entries}, len(labels)))
+    free = namer.names(labels, 2)
+    assert free == ["hammer, saw", "cat, dog"]
+    assert namer.names(labels, 2, around=[{free[0], "tools"}, {"animals"}]) == ["", "cat, dog"]
+    assert namer.names(labels, 2, kept={1: free[0]}) == ["", free[0]]
+
+
+def test_a_word_of_few_rows_names_nothing(labels: np.ndarray) -> None:
+    # one word in a tenth of the rows of the first cluster, one in a thirtieth of those of the second
+    entries = [f"filler{a} " + ("cat" if a % (30 if label else 10) == 0 else "") for a, label in enumerate(labels)]
+    entries = [one.replace("cat", "dog") if label else one for one, label in zip(entries, labels, strict=True)]
+    assert Namer(describe_columns({"text": entries}, len(labels))).names(labels, 2) == ["cat", ""]
 
 
 def test_two_words_that_always_stand_together_are_one_name(labels: np.ndarray) -> None:

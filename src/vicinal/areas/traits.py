@@ -14,7 +14,7 @@ with all other rows, and 0.2, 0.5 and 0.8 are small, medium and large.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -33,8 +33,8 @@ MOST_CATEGORIES = 64
 MOST_WORDS = 20_000
 # A name must set its cluster apart by this much: ratio of shares for words and categories, Cohen's d for numbers.
 LEAST_LIFT, LEAST_EFFECT = 1.5, 0.5
-# A word must occur in this share of a cluster's rows to be in its name; if no word does, the best one names it.
-LEAST_SHARE, RAREST_SHARE = 0.2, 0.02
+# A word must occur in this share of a cluster's rows to be in its name; if no word does, one of this smaller share.
+LEAST_SHARE, RAREST_SHARE = 0.2, 0.05
 # A word of the parent's name is used again only if its share is this much larger than in the parent.
 ABOVE_PARENT = 1.15
 # Two words replace one of them if at least this share of its rows have both, side by side.
@@ -232,24 +232,28 @@ class Namer:
         n_clusters: int,
         parent: NDArray[np.int32] | None = None,
         parents: tuple[NDArray[np.int32], Sequence[str]] | None = None,
+        kept: Mapping[int, str] | None = None,
+        around: Sequence[Collection[str]] = (),
     ) -> list[str]:
         """Return a name for each cluster, or "" if nothing sets it apart.
 
         ``parent`` is the number of the coarser cluster around each cluster, or -1; ``parents`` are the labels and names
-        of those. Names differ within a layer, and from the name of the parent unless it has the same rows.
+        of those. ``kept`` are names that some clusters have already, and ``around`` the names of all areas around each
+        cluster. Names differ within a layer, and from those of the areas around.
         """
         sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
         above = np.full(n_clusters, -1, np.int32) if parent is None else parent
-        coarse: Sequence[str] = () if parents is None else parents[1]
         if self.words is not None:
             candidates = self._words(labels, n_clusters, above, parents)
         else:
             candidates = self._others(labels, n_clusters)
-        names, taken = [""] * n_clusters, set[str]()
+        names = [(kept or {}).get(cluster, "") for cluster in range(n_clusters)]
+        taken = set(names)
         for cluster in np.lexsort((np.arange(n_clusters), -sizes)):
-            around = coarse[above[cluster]] if above[cluster] >= 0 else ""
+            if names[cluster]:
+                continue
             for name in candidates[cluster]:
-                if name not in taken and name != around:
+                if name not in taken and not (around and name in around[cluster]):
                     names[cluster] = name
                     taken.add(name)
                     break
@@ -273,17 +277,19 @@ class Namer:
         found = []
         for cluster in range(n_clusters):
             share = inside[cluster]
-            apart = single & (share >= RAREST_SHARE) & (share >= LEAST_LIFT * overall)
+            apart, again = single & (share >= RAREST_SHARE) & (share >= LEAST_LIFT * overall), list[int]()
             if coarse is not None and parents is not None and above[cluster] >= 0:
                 known = set(re.split(r", | ", parents[1][above[cluster]]))
                 for term in np.flatnonzero(apart):
                     if self.words.names[term] in known:
                         apart[term] = share[term] >= ABOVE_PARENT * coarse[above[cluster], term]
+                        again += [int(term)] if not apart[term] and share[term] >= LEAST_SHARE else []
             order = np.lexsort((np.arange(len(share)), -score[cluster], share < MAJORITY))
             chosen = order[apart[order]][:MOST_CANDIDATES].tolist()
             frequent = [term for term in chosen if share[term] >= LEAST_SHARE]
-            # rare words name a cluster only if it has no others, and tell clusters of one name apart
-            found.append(self._joined(frequent, share) + self._joined(frequent[:2] + chosen, share))
+            # words of the parent tell clusters of one name apart, then rare words; these also name those without others
+            names = self._joined(frequent, share) + (self._joined(frequent[:2] + again, share) if frequent else [])
+            found.append(names + self._joined(frequent[:2] + chosen, share))
         return found
 
     def _joined(self, chosen: Sequence[int], share: Floats) -> list[str]:

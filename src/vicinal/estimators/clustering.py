@@ -166,16 +166,22 @@ class Clusters:
         """
         described = self._described(columns)
         namer, layers = Namer(described), list[Layer]()
+        lineage: list[frozenset[str]] = []  # names of each cluster of the last layer and of the areas around it
         for number, layer in enumerate(self.layers):
             before = layers[-1] if layers else None
-            around = None if before is None else (before.labels, before.names)
-            names = namer.names(layer.labels, layer.n_clusters, layer.parent, around)
-            if before is not None:
-                for cluster in np.flatnonzero(same_area(layer, before)):
-                    names[cluster] = before.names[layer.parent[cluster]]
+            if before is None:
+                names = namer.names(layer.labels, layer.n_clusters)
+                around = [frozenset[str]()] * layer.n_clusters
+            else:
+                same = np.flatnonzero(same_area(layer, before)).tolist()
+                kept = {cluster: before.names[layer.parent[cluster]] for cluster in same}
+                around = [lineage[above] if above >= 0 else frozenset() for above in layer.parent]
+                parents = (before.labels, before.names)
+                names = namer.names(layer.labels, layer.n_clusters, layer.parent, parents, kept, around)
             if hook is not None:
                 names = self._hooked(hook, number, replace(layer, names=tuple(names)), before, described, columns)
             layers.append(replace(layer, names=tuple(names)))
+            lineage = [above | {name} for above, name in zip(around, names, strict=True)]
         return replace(self, layers=tuple(layers))
 
     def _hooked(
