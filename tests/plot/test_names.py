@@ -81,3 +81,18 @@ def test_named_clusters_are_written(global_random_seed: int) -> None:
     ax = plot.points(xy, names=clusters, ax=Figure(layout="constrained").add_subplot())
     assert {text.get_text() for text in ax.texts} == {"left", "finer"}
     assert not plot.points(xy, names=False, ax=Figure().add_subplot()).texts
+
+
+def test_lines_of_a_crowded_figure_do_not_cross(global_random_seed: int) -> None:
+    rng = np.random.default_rng(global_random_seed)
+    codes = rng.integers(60, size=6000)
+    xy = (6 * rng.normal(size=(60, 2)))[codes] + 0.5 * rng.normal(size=(6000, 2))
+    ax = plot.points(xy, np.array([f"kind {a}" for a in codes]), names=True, ax=Figure().add_subplot())
+    ends = [np.array(line.get_xydata()) for line in ax.lines if len(line.get_xydata()) == 2]
+    assert len(ends) > 10
+
+    def apart(line: Any, other: Any) -> bool:
+        one, two = (np.linalg.det([line[1] - line[0], end - line[0]]) for end in other)
+        return bool(one * two >= 0)
+
+    assert all(apart(a, b) or apart(b, a) for a, b in itertools.combinations(ends, 2))

@@ -1,5 +1,5 @@
 // Names on the map: beside the points they name and never over them or over each other, more of them as one zooms, and
-// at last the texts of single rows. A line leads from a name to its area.
+// at last the texts of single rows. A line leads from a name to its area; lines do not cross.
 import { type Box, Crowd } from "./crowd";
 import { el, svg } from "./element";
 import { clusterSpots, islands, type Spot } from "./islands";
@@ -30,11 +30,13 @@ const FEW_ROWS = 60;
 const LONGEST_ROW = 42;
 export const ROW_LEVEL = 3;
 
+type Line = [number, number, number, number];
+
 /** A name that is shown, for exports. */
 export interface Placed extends Box {
   text: string;
   level: number;
-  line: [number, number, number, number] | null;
+  line: Line | null;
 }
 
 interface Name extends Spot {
@@ -169,7 +171,7 @@ export class Names {
     const end: [number, number] = [Math.min(box.right, Math.max(box.left, px)), Math.min(box.bottom, Math.max(box.top, py))];
     const line: Placed["line"] = inside ? null : [px, py, ...end];
     for (const other of this.placed) {
-      if (!apart(box, other) || (other.line && crosses(box, other.line)) || (line && crosses(other, line))) return null;
+      if (!apart(box, other) || (other.line && crosses(box, other.line)) || (line && crosses(other, line)) || (line && other.line && meet(line, other.line))) return null;
     }
     return { ...box, text: spot.text, level: spot.level, line };
   }
@@ -225,8 +227,17 @@ function apart(a: Box, b: Box): boolean {
   return a.left > b.right + GAP || a.right < b.left - GAP || a.top > b.bottom || a.bottom < b.top;
 }
 
+/** Returns whether two lines cross: the ends of each are on different sides of the other. */
+function meet(a: Line, b: Line): boolean {
+  return side(a, b[0], b[1]) * side(a, b[2], b[3]) < 0 && side(b, a[0], a[1]) * side(b, a[2], a[3]) < 0;
+}
+
+function side([x1, y1, x2, y2]: Line, x: number, y: number): number {
+  return (x2 - x1) * (y - y1) - (y2 - y1) * (x - x1);
+}
+
 /** Returns whether a line passes through a box, tested at a few points along it. */
-function crosses(box: Box, [x1, y1, x2, y2]: [number, number, number, number]): boolean {
+function crosses(box: Box, [x1, y1, x2, y2]: Line): boolean {
   const steps = Math.max(8, Math.ceil(Math.hypot(x2 - x1, y2 - y1) / 12));
   for (let a = 0; a <= steps; a++) {
     const [x, y] = [x1 + ((x2 - x1) * a) / steps, y1 + ((y2 - y1) * a) / steps];

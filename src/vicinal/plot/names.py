@@ -264,8 +264,10 @@ class _Crowd:
 
 
 def _clash(one: _Placed, other: _Placed) -> bool:
-    """Return whether two names overlap, or a line crosses a name."""
+    """Return whether two names overlap, or the line of one crosses the other or its line."""
     if ((one.low < other.high) & (other.low < one.high)).all():
+        return True
+    if one.line is not None and other.line is not None and _meet(one.line, other.line):
         return True
     return any(
         line is not None and bool(((points > box.low) & (points < box.high)).all(axis=1).any())
@@ -273,3 +275,13 @@ def _clash(one: _Placed, other: _Placed) -> bool:
         if line is not None
         for points in [line[0] + np.linspace(0, 1, 64)[:, None] * (line[1] - line[0])]
     )
+
+
+def _meet(one: Floats, other: Floats) -> bool:
+    """Return whether two lines cross: the ends of each are on different sides of the other."""
+
+    def sides(line: Floats, points: Floats) -> Floats:
+        (dx, dy), away = line[1] - line[0], points - line[0]
+        return np.asarray(dx * away[:, 1] - dy * away[:, 0])
+
+    return bool(sides(one, other).prod() < 0 and sides(other, one).prod() < 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,12 @@ def overlaps(names: list[dict[str, Any]]) -> int:
         )
 
     return sum(not apart(a, b) for i, a in enumerate(names) for b in names[:i])
+
+
+def cross(a: Any, b: Any) -> bool:
+    """Return whether the ends of each line are on different sides of the other."""
+    sides = [[np.linalg.det([line[1] - line[0], end - line[0]]) for end in other] for line, other in ((a, b), (b, a))]
+    return all(one * two < 0 for one, two in sides)
 
 
 def test_every_island_of_a_class_has_its_name(open_page: Open, tmp_path: Path) -> None:
@@ -74,6 +81,8 @@ def test_names_do_not_overlap_and_point_to_their_area(open_page: Open, crowded: 
     lines = [name for name in names if name["line"]]
     assert lines, "a crowded map has displaced names"
     assert page.locator(".lines line").count() == len(lines)
+    ends = np.array([name["line"] for name in lines]).reshape(-1, 2, 2)
+    assert not [(a, b) for a, b in itertools.combinations(range(len(ends)), 2) if cross(ends[a], ends[b])]
 
 
 def test_more_names_appear_as_one_zooms(open_page: Open, crowded: Path) -> None:

@@ -1344,31 +1344,31 @@ var P = 12, pt = 26, mt = 76, ht = .6, gt = class {
 	}
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
-		this.stale && (this.contours = xt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		this.stale && (this.contours = St(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
 		let { width: e, height: t, unit: n, center: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = L(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = xt(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
 			a.globalAlpha = .35 + .55 * t / yt.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function L(e) {
+function xt(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
-function xt({ x: e, y: t }, n) {
+function St({ x: e, y: t }, n) {
 	let r = /* @__PURE__ */ new Float32Array(57600), i = F / (2 * I), a = 0;
 	for (let o = 0; o < e.length; o++) {
 		if (!n(o)) continue;
 		let [s, c] = [Math.floor((e[o] + I) * i), Math.floor((t[o] + I) * i)];
 		s < 0 || c < 0 || s >= F || c >= F || (r[c * F + s]++, a++);
 	}
-	for (let e = 0; e < vt; e++) r = St(St(r, 1), F);
-	return yt.map((e) => wt(r, Ct(r, e * a), (e) => e / i - I));
+	for (let e = 0; e < vt; e++) r = Ct(Ct(r, 1), F);
+	return yt.map((e) => Tt(r, wt(r, e * a), (e) => e / i - I));
 }
-function St(e, t) {
+function Ct(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
 		let i = t === 1 ? r % F : Math.floor(r / F), a = 0;
@@ -1377,12 +1377,12 @@ function St(e, t) {
 	}
 	return n;
 }
-function Ct(e, t) {
+function wt(e, t) {
 	let n = e.slice().sort().reverse(), r = 0;
 	for (let e of n) if (r += e, r >= t) return e;
 	return 0;
 }
-function wt(e, t, n) {
+function Tt(e, t, n) {
 	let r = [];
 	if (!(t > 0)) return r;
 	for (let i = 0; i + 1 < F; i++) for (let a = 0; a + 1 < F; a++) {
@@ -1408,10 +1408,10 @@ function wt(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var R = {
+var L = {
 	mouse: 9,
 	touch: 22
-}, Tt = 5, Et = 3, Dt = 300, Ot = class {
+}, Et = 5, Dt = 3, Ot = 300, kt = class {
 	view;
 	actions;
 	lasso = !1;
@@ -1443,14 +1443,14 @@ var R = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, R.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, L.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
-		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < Tt) return;
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < Et) return;
 		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
 			let [e, n] = this.polygon.at(-1);
-			if (Math.hypot(t.x - e, t.y - n) < Et) return;
+			if (Math.hypot(t.x - e, t.y - n) < Dt) return;
 			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
 			return;
 		}
@@ -1460,7 +1460,7 @@ var R = {
 	pinch(e, t) {
 		let n = [...this.pointers.values()];
 		this.pointers.set(e, t);
-		let r = [...this.pointers.values()], [i, a] = [kt(n), kt(r)];
+		let r = [...this.pointers.values()], [i, a] = [At(n), At(r)];
 		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
 	}
 	up(e) {
@@ -1473,10 +1473,10 @@ var R = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? R.touch : R.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? L.touch : L.mouse), r);
 	}
 	isDoubleTap(e) {
-		let t = performance.now(), n = t - this.lastTap.at < Dt && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		let t = performance.now(), n = t - this.lastTap.at < Ot && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
 		return this.lastTap = {
 			at: n ? 0 : t,
 			...e
@@ -1491,7 +1491,7 @@ var R = {
 		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
 	}
 };
-function kt(e) {
+function At(e) {
 	let [t, n] = e;
 	return {
 		x: (t.x + n.x) / 2,
@@ -1500,7 +1500,7 @@ function kt(e) {
 	};
 }
 // src/crowd.ts
-var z = 14, At = 4e4, jt = class {
+var R = 14, jt = 4e4, Mt = class {
 	rows;
 	seen;
 	begins;
@@ -1508,11 +1508,11 @@ var z = 14, At = 4e4, jt = class {
 	lines;
 	complete;
 	constructor(e, t) {
-		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / At)), a = Mt(e, t, i);
-		i > 1 && a.rows.length * i <= At && (a = Mt(e, t, i = 1)), this.complete = i === 1;
+		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / jt)), a = Nt(e, t, i);
+		i > 1 && a.rows.length * i <= jt && (a = Nt(e, t, i = 1)), this.complete = i === 1;
 		let { rows: o, seen: s } = a;
-		this.columns = Math.ceil(n / z) || 1, this.lines = Math.ceil(r / z) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
-		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / z) * this.columns + Math.floor(s[2 * t] / z));
+		this.columns = Math.ceil(n / R) || 1, this.lines = Math.ceil(r / R) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
+		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / R) * this.columns + Math.floor(s[2 * t] / R));
 		for (let e of c) this.begins[e + 1]++;
 		for (let e = 0; e + 1 < this.begins.length; e++) this.begins[e + 1] += this.begins[e];
 		let l = this.begins.slice();
@@ -1532,8 +1532,8 @@ var z = 14, At = 4e4, jt = class {
 		}));
 	}
 	within({ left: e, right: t, top: n, bottom: r }, i, a) {
-		let o = 0, s = Math.max(0, Math.floor(e / z)), c = Math.min(this.columns - 1, Math.floor(t / z));
-		for (let l = Math.max(0, Math.floor(n / z)); l <= Math.min(this.lines - 1, Math.floor(r / z)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
+		let o = 0, s = Math.max(0, Math.floor(e / R)), c = Math.min(this.columns - 1, Math.floor(t / R));
+		for (let l = Math.max(0, Math.floor(n / R)); l <= Math.min(this.lines - 1, Math.floor(r / R)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
 			let [s, c] = [this.seen[2 * u], this.seen[2 * u + 1]];
 			if (!(s < e || s > t || c < n || c > r)) {
 				if (a(this.rows[u])) return Infinity;
@@ -1543,7 +1543,7 @@ var z = 14, At = 4e4, jt = class {
 		return o;
 	}
 };
-function Mt({ eye: e, places: t }, n, r) {
+function Nt({ eye: e, places: t }, n, r) {
 	let i = e.projectAll(t, r), [a, o] = [[], []];
 	for (let t = 0; 2 * t < i.length; t++) {
 		let [s, c] = [i[2 * t], i[2 * t + 1]];
@@ -1555,7 +1555,7 @@ function Mt({ eye: e, places: t }, n, r) {
 	};
 }
 // src/camera.ts
-var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
+var Pt = .22, Ft = 1e-4, It = 20, Lt = class {
 	width;
 	height;
 	deep;
@@ -1583,13 +1583,13 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 			turn: Float32Array.from(this.turned),
 			center: this.center,
 			distance: this.distance,
-			perspective: this.deep ? Nt : 0
+			perspective: this.deep ? Pt : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Nt;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Pt;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
 		return [this.width / 2 + (r - this.center[0]) * this.unit, this.height / 2 - (i - this.center[1]) * this.unit];
@@ -1607,7 +1607,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(Ft, Math.max(Pt, this.distance / e));
+		this.distance = Math.min(It, Math.max(Ft, this.distance / e));
 		let [a, o] = this.unproject(t, n);
 		this.center = [this.center[0] + r - a, this.center[1] + i - o];
 	}
@@ -1618,7 +1618,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = Lt([
+		this.turned = Rt([
 			1,
 			0,
 			0,
@@ -1628,7 +1628,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 			0,
 			-a,
 			i
-		], Lt([
+		], Rt([
 			n,
 			0,
 			-r,
@@ -1647,12 +1647,12 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function Lt(e, t) {
+function Rt(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function B({ x: e, y: t, z: n }, r) {
+function z({ x: e, y: t, z: n }, r) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1666,14 +1666,14 @@ function B({ x: e, y: t, z: n }, r) {
 			height: 2.4 * r
 		};
 	}
-	let [[i, a], [o, s]] = [e, t].map((e) => Wt(r ? Float32Array.from(r, (t) => e[t]) : e));
-	return Ut(i, a, o, s);
+	let [[i, a], [o, s]] = [e, t].map((e) => Gt(r ? Float32Array.from(r, (t) => e[t]) : e));
+	return Wt(i, a, o, s);
 }
-var Rt = .005, zt = 1e5, Bt = 50;
-function Vt({ x: e, y: t, z: n }) {
-	if (n || e.length < Bt) return null;
+var zt = .005, Bt = 1e5, Vt = 50;
+function Ht({ x: e, y: t, z: n }) {
+	if (n || e.length < Vt) return null;
 	let [[r, i], [a, o]] = [e, t].map((e) => {
-		let t = Math.max(1, Math.floor(e.length / zt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(Rt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
+		let t = Math.max(1, Math.floor(e.length / Bt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(zt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
 		return [i - o, a + o];
 	}), [s, c, l, u] = [
 		Infinity,
@@ -1685,14 +1685,14 @@ function Vt({ x: e, y: t, z: n }) {
 		let [d, f] = [e[n], t[n]];
 		d < r || d > i || f < a || f > o || (d < s && (s = d), d > c && (c = d), f < l && (l = f), f > u && (u = f));
 	}
-	return Ut(s, c, l, u);
+	return Wt(s, c, l, u);
 }
-function Ht({ x: e, y: t }, n) {
+function Ut({ x: e, y: t }, n) {
 	let r = [];
 	for (let i = 0; i < e.length; i++) (Math.abs(e[i] - n.x) > .50001 * n.width || Math.abs(t[i] - n.y) > .50001 * n.height) && r.push(i);
 	return r;
 }
-function Ut(e, t, n, r) {
+function Wt(e, t, n, r) {
 	return {
 		x: (e + t) / 2,
 		y: (n + r) / 2,
@@ -1700,13 +1700,13 @@ function Ut(e, t, n, r) {
 		height: r - n || .001
 	};
 }
-function Wt(e) {
+function Gt(e) {
 	let [t, n] = [Infinity, -Infinity];
 	for (let r of e) r < t && (t = r), r > n && (n = r);
 	return [t, n];
 }
 // src/islands.ts
-var Gt = {
+var Kt = {
 	flat: {
 		fewest: 10,
 		most: 64
@@ -1715,22 +1715,22 @@ var Gt = {
 		fewest: 6,
 		most: 20
 	}
-}, Kt = 3, qt = .08, Jt = .004, Yt = 6, Xt = .01, V = 32, Zt = 100, Qt = 2e5;
-function $t(e, t, n, r = () => !0) {
+}, qt = 3, Jt = .08, Yt = .004, Xt = 6, Zt = .01, B = 32, Qt = 100, $t = 2e5;
+function en(e, t, n, r = () => !0) {
 	let i = [];
 	for (let t = 0; t < e.x.length; t++) r(t) && i.push(t);
-	let a = Math.max(1, Math.ceil(i.length / Qt)), o = a === 1 ? i : i.filter((e, t) => t % a === 0), s = o.length, c = new tn(e, t, n.length, i, o), l = n.map(() => []);
+	let a = Math.max(1, Math.ceil(i.length / $t)), o = a === 1 ? i : i.filter((e, t) => t % a === 0), s = o.length, c = new nn(e, t, n.length, i, o), l = n.map(() => []);
 	for (let e of o) l[t[e]]?.push(e);
 	let u = [];
 	return l.forEach((t, r) => {
 		if (t.length === 0) return;
-		let i = t.length / s, o = Math.max(Math.min(Yt, t.length), Math.min(qt * t.length, Jt * s)), l = c.connected(t, (e) => c.names(e, r, i)).filter((e) => e.length >= o);
+		let i = t.length / s, o = Math.max(Math.min(Xt, t.length), Math.min(Jt * t.length, Yt * s)), l = c.connected(t, (e) => c.names(e, r, i)).filter((e) => e.length >= o);
 		l.sort((e, t) => t.length - e.length);
 		let d = l.map((e) => ({
 			group: e,
 			...c.anchor(e, r, i)
 		})).filter(({ typical: e }) => e);
-		if (d.length === 0 && i >= Xt) {
+		if (d.length === 0 && i >= Zt) {
 			let e = c.purest(t, r);
 			d.push({
 				group: e,
@@ -1747,14 +1747,14 @@ function $t(e, t, n, r = () => !0) {
 				text: n[r],
 				code: r,
 				...s,
-				radius: on(e, t),
+				radius: sn(e, t),
 				size: t.length * a,
 				level: o === 0 ? 0 : 1
 			});
 		});
 	}), u.sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function en(e, t) {
+function tn(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
 		let [a, o, s] = ce(n, t);
 		return {
@@ -1769,7 +1769,7 @@ function en(e, t) {
 		};
 	}).sort((e, t) => e.level - t.level || t.size - e.size);
 }
-var tn = class {
+var nn = class {
 	places;
 	codes;
 	classes;
@@ -1783,9 +1783,9 @@ var tn = class {
 	begins;
 	constructor(e, t, n, r, i) {
 		this.places = e, this.codes = t, this.classes = n;
-		let { x: a, y: o, z: s } = e, c = Vt(e) ?? B(e), l = Math.max(c.width, c.height) / 2;
+		let { x: a, y: o, z: s } = e, c = Ht(e) ?? z(e), l = Math.max(c.width, c.height) / 2;
 		this.deep = s !== null;
-		let { fewest: u, most: d } = this.deep ? Gt.deep : Gt.flat;
+		let { fewest: u, most: d } = this.deep ? Kt.deep : Kt.flat;
 		this.side = Math.min(d, Math.max(u, Math.round(this.deep ? Math.cbrt(a.length) : Math.sqrt(a.length) * .9)));
 		let f = (e, t) => Math.min(this.side - 1, Math.max(0, Math.floor((e - t + l) / 2 / l * this.side))), p = this.side ** (this.deep ? 3 : 2);
 		this.cells = new Uint32Array(a.length);
@@ -1821,7 +1821,7 @@ var tn = class {
 	}
 	names(e, t, n) {
 		let r = this.share(e, t);
-		return r >= .5 || r >= Kt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
+		return r >= .5 || r >= qt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
 	}
 	connected(e, t) {
 		let n = /* @__PURE__ */ new Map();
@@ -1843,13 +1843,13 @@ var tn = class {
 		return a;
 	}
 	purest(e, t) {
-		let n = Math.min(e.length, Yt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, V)), a = e.filter((e) => i.has(this.cells[e]));
+		let n = Math.min(e.length, Xt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, B)), a = e.filter((e) => i.has(this.cells[e]));
 		return a.length ? a : e;
 	}
 	anchor(e, t, n) {
-		let r = nn(this.places, e), i = Math.max(1, e.length / V), a = [r, ...Array.from({ length: Math.min(V, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
+		let r = rn(this.places, e), i = Math.max(1, e.length / B), a = [r, ...Array.from({ length: Math.min(B, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
 			row: e,
-			from: an(this.places, e, r)
+			from: on(this.places, e, r)
 		})), o = {
 			row: r,
 			share: -1,
@@ -1866,19 +1866,19 @@ var tn = class {
 		return o;
 	}
 	local(e, t, n) {
-		let r = this.near(e), i = Float64Array.from(r, (t) => an(this.places, e, t)), a = rn(i.slice(), Math.min(Zt, r.length) - 1), o = /* @__PURE__ */ new Map();
+		let r = this.near(e), i = Float64Array.from(r, (t) => on(this.places, e, t)), a = an(i.slice(), Math.min(Qt, r.length) - 1), o = /* @__PURE__ */ new Map();
 		r.forEach((e, t) => i[t] <= a && o.set(this.codes[e], (o.get(this.codes[e]) ?? 0) + 1));
 		let s = o.get(t) ?? 0, c = s / [...o.values()].reduce((e, t) => e + t, 0), l = [...o].filter(([e, t]) => e < this.classes && t > s).length;
 		return {
 			share: c,
-			typical: c >= .5 || c >= Kt * n && l < 2
+			typical: c >= .5 || c >= qt * n && l < 2
 		};
 	}
 	near(e) {
 		for (let t = 1;; t *= 2) {
 			let n = [];
 			for (let r of this.around(this.cells[e], t)) for (let e = this.begins[r]; e < this.begins[r + 1]; e++) n.push(this.members[e]);
-			if (n.length >= Zt || t >= this.side) return n;
+			if (n.length >= Qt || t >= this.side) return n;
 		}
 	}
 	*around(e, t = 1) {
@@ -1890,7 +1890,7 @@ var tn = class {
 		for (let e = a - t; e <= a + t; e++) if (!(e < 0 || e >= (this.deep ? n : 1))) for (let a = i - t; a <= i + t; a++) for (let i = r - t; i <= r + t; i++) i >= 0 && a >= 0 && i < n && a < n && (yield (e * n + a) * n + i);
 	}
 };
-function nn({ x: e, y: t, z: n }, r) {
+function rn({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1902,7 +1902,7 @@ function nn({ x: e, y: t, z: n }, r) {
 	}
 	return a;
 }
-function rn(e, t) {
+function an(e, t) {
 	let [n, r] = [0, e.length - 1];
 	for (; n < r;) {
 		let i = e[n + r >> 1], [a, o] = [n, r];
@@ -1918,10 +1918,10 @@ function rn(e, t) {
 	}
 	return e[t];
 }
-function an({ x: e, y: t, z: n }, r, i) {
+function on({ x: e, y: t, z: n }, r, i) {
 	return (e[r] - e[i]) ** 2 + (t[r] - t[i]) ** 2 + (n ? (n[r] - n[i]) ** 2 : 0);
 }
-function on({ x: e, y: t, z: n }, r) {
+function sn({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1934,7 +1934,7 @@ function on({ x: e, y: t, z: n }, r) {
 	return Math.sqrt(i.reduce((e, t) => e + t, 0));
 }
 // src/names.ts
-var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), hn = 3, [gn, _n] = [58, 92], vn = 2, yn = 25, bn = 60, xn = 42, Sn = class {
+var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), gn = 3, [_n, vn] = [58, 92], yn = 2, bn = 25, xn = 60, Sn = 42, Cn = class {
 	layer;
 	lines;
 	state;
@@ -1966,11 +1966,11 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 	}
 	areas() {
 		let { data: e, paint: t } = this.state;
-		if (this.codes = null, e.n < cn) return [];
+		if (this.codes = null, e.n < ln) return [];
 		let n = this.view.places === e.maps[0];
-		if (!t.classes && n && e.meta.clusters.length) return en(e.meta.clusters, e.meta.maps[0].box);
+		if (!t.classes && n && e.meta.clusters.length) return tn(e.meta.clusters, e.meta.maps[0].box);
 		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && k(r, e.meta.palette).classes);
-		return !i || i.names.length > sn ? [] : (this.codes = i.codes, $t(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
+		return !i || i.names.length > cn ? [] : (this.codes = i.codes, en(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
 	}
 	locate() {
 		this.layer.replaceChildren(), this.rowNames = [], this.spots = this.areas().slice(0, 360).map((t) => {
@@ -1993,7 +1993,7 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
 		let e = [];
 		if (this.wanted && this.any) {
-			let n = new jt(this.view, this.state), r = Math.min(un, Math.max(6, this.view.eye.width * this.view.eye.height / ln));
+			let n = new Mt(this.view, this.state), r = Math.min(dn, Math.max(6, this.view.eye.width * this.view.eye.height / un));
 			for (let i of this.spots) {
 				let a = this.placed.length < r ? this.fit(i, n) : null;
 				if (i.element.style.visibility = a ? "visible" : "hidden", a && (this.placed.push(a), i.element.style.transform = `translate(${Math.round(a.left)}px, ${Math.round(a.top)}px)`, a.line)) {
@@ -2016,21 +2016,21 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 	}
 	fit(e, t) {
 		let { width: n, height: r, unit: i } = this.view.eye;
-		if (e.level > 0 && e.radius * i < dn) return null;
+		if (e.level > 0 && e.radius * i < fn) return null;
 		let [a, o] = this.view.project(e.x, e.y, e.z);
 		if (a < 0 || o < 0 || a > n || o > r) return null;
 		let s = e.code >= 0 && this.codes ? (t) => this.codes[t] === e.code : () => !0, [c, l] = [null, Infinity], u = (n, r, i) => {
 			let u = this.at(e, a, o, n, r);
 			if (!u || i >= l) return !1;
-			let d = t.within(this.padded(u), vn, s);
-			return d > vn || i + d * yn >= l ? !1 : ([c, l] = [u, i + d * yn], e.last = [n, r], !0);
+			let d = t.within(this.padded(u), yn, s);
+			return d > yn || i + d * bn >= l ? !1 : ([c, l] = [u, i + d * bn], e.last = [n, r], !0);
 		};
 		if (e.last && u(...e.last, 0)) return c;
 		u(0, 0, 0);
-		let d = fn[Math.min(1, e.level)];
-		for (let t of mn) {
+		let d = pn[Math.min(1, e.level)];
+		for (let t of hn) {
 			let [n, r] = [Math.cos(t), Math.sin(t)], i = Math.min(e.width / 2 / Math.max(1e-6, Math.abs(n)), e.height / 2 / Math.max(1e-6, Math.abs(r)));
-			for (let e = pn; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += pn);
+			for (let e = mn; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += mn);
 		}
 		return c || (e.last = null), c;
 	}
@@ -2040,14 +2040,14 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 			right: s + e.width / 2,
 			top: c - e.height / 2,
 			bottom: c + e.height / 2
-		}, u = o - (this.view.outliers.length ? _n : gn);
+		}, u = o - (this.view.outliers.length ? vn : _n);
 		if (l.left < 2 || l.top < 2 || l.right > a - 2 || l.bottom > u) return null;
 		let d = t >= l.left && t <= l.right && n >= l.top && n <= l.bottom, f = [Math.min(l.right, Math.max(l.left, t)), Math.min(l.bottom, Math.max(l.top, n))], p = d ? null : [
 			t,
 			n,
 			...f
 		];
-		for (let e of this.placed) if (!Cn(l, e) || e.line && wn(l, e.line) || p && wn(e, p)) return null;
+		for (let e of this.placed) if (!wn(l, e) || e.line && En(l, e.line) || p && En(e, p) || p && e.line && Tn(p, e.line)) return null;
 		return {
 			...l,
 			text: e.text,
@@ -2069,9 +2069,9 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		return t ? (e) => t.text(e) : e.hasIds ? (t) => e.ids.at(t) : null;
 	}
 	nameRows(t) {
-		let n = this.rowText, r = n && t.complete && t.size <= bn && t.size < this.state.data.n / 2, i = 0;
+		let n = this.rowText, r = n && t.complete && t.size <= xn && t.size < this.state.data.n / 2, i = 0;
 		for (let { row: a, x: o, y: s } of r ? t.list() : []) {
-			let r = n(a).split("\n")[0].trim(), c = r.length > xn ? `${r.slice(0, 41)}…` : r;
+			let r = n(a).split("\n")[0].trim(), c = r.length > Sn ? `${r.slice(0, 41)}…` : r;
 			if (!c) continue;
 			let l = this.rowNames[i] ??= this.layer.appendChild(e("span", { className: "row" }));
 			l.textContent = c;
@@ -2102,10 +2102,16 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		return null;
 	}
 };
-function Cn(e, t) {
-	return e.left > t.right + hn || e.right < t.left - hn || e.top > t.bottom || e.bottom < t.top;
+function wn(e, t) {
+	return e.left > t.right + gn || e.right < t.left - gn || e.top > t.bottom || e.bottom < t.top;
 }
-function wn(e, [t, n, r, i]) {
+function Tn(e, t) {
+	return V(e, t[0], t[1]) * V(e, t[2], t[3]) < 0 && V(t, e[0], e[1]) * V(t, e[2], e[3]) < 0;
+}
+function V([e, t, n, r], i, a) {
+	return (n - e) * (a - t) - (r - t) * (i - e);
+}
+function En(e, [t, n, r, i]) {
 	let a = Math.max(8, Math.ceil(Math.hypot(r - t, i - n) / 12));
 	for (let o = 0; o <= a; o++) {
 		let [s, c] = [t + (r - t) * o / a, n + (i - n) * o / a];
@@ -2114,7 +2120,7 @@ function wn(e, [t, n, r, i]) {
 	return !1;
 }
 // src/nearest.ts
-var Tn = class {
+var Dn = class {
 	lines;
 	state;
 	view;
@@ -2157,7 +2163,7 @@ var Tn = class {
 			})];
 		}));
 	}
-}, En = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", Dn = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", On = 12345, kn = class {
+}, On = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", kn = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", An = 12345, jn = class {
 	canvas;
 	gl;
 	program;
@@ -2181,12 +2187,12 @@ var Tn = class {
 	}
 	begin() {
 		let { gl: e } = this;
-		this.indices.clear(), this.uniforms.clear(), this.program = An(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+		this.indices.clear(), this.uniforms.clear(), this.program = Mn(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
 		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
-		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = jn(r));
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Nn(r));
 	}
 	setCodes(e) {
 		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
@@ -2254,9 +2260,9 @@ function H(e) {
 		5
 	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
 }
-function An(e) {
+function Mn(e) {
 	let t = e.createProgram();
-	for (let [n, r] of [[e.VERTEX_SHADER, En], [e.FRAGMENT_SHADER, Dn]]) {
+	for (let [n, r] of [[e.VERTEX_SHADER, On], [e.FRAGMENT_SHADER, kn]]) {
 		let i = e.createShader(n);
 		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
 		e.attachShader(t, i);
@@ -2264,8 +2270,8 @@ function An(e) {
 	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
 	return t;
 }
-function jn(e) {
-	let t = Uint32Array.from({ length: e }, (e, t) => t), n = On;
+function Nn(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = An;
 	for (let r = e - 1; r > 0; r--) {
 		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
 		let e = Math.floor(n / 2 ** 32 * (r + 1));
@@ -2280,7 +2286,7 @@ var U = {
 }, W = {
 	light: "#16181d",
 	dark: "#ffffff"
-}, Mn = class {
+}, Pn = class {
 	data;
 	selected = [];
 	query = "";
@@ -2298,7 +2304,7 @@ var U = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = Pn(e.meta.theme), this.paint = ye(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
+		this.data = e, this.themeName = In(e.meta.theme), this.paint = ye(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
 	}
 	colorBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
@@ -2317,7 +2323,7 @@ var U = {
 		let { classes: e } = this.paint;
 		this.names = e ? [...e.names, ...e.missing ? ["unlabeled"] : []] : [];
 		let t = this.paint.classes ? this.filters.get(this.paint.column?.name ?? "")?.names : void 0;
-		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Nn(e?.codes ?? null, this.names.length);
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Fn(e?.codes ?? null, this.names.length);
 	}
 	show(e) {
 		this.shown.forEach((t, n) => this.shown[n] = e(n));
@@ -2424,18 +2430,18 @@ var U = {
 		this.themeName = e, this.changed("theme");
 	}
 };
-function Nn(e, t, n) {
+function Fn(e, t, n) {
 	let r = new Uint32Array(t);
 	if (e === null) return r;
 	if (n) for (let t of n) r[e[t]]++;
 	else for (let t = 0; t < e.length; t++) r[e[t]]++;
 	return r;
 }
-function Pn(e) {
+function In(e) {
 	return e === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" : e;
 }
 // src/view.ts
-var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900, Un = 25e4, Wn = 140, Gn = 1.1, Kn = 56, qn = 1.6, Jn = 4, Yn = 400, Xn = class {
+var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900, Gn = 25e4, Kn = 140, qn = 1.1, Jn = 56, Yn = 1.6, Xn = 4, Zn = 400, Qn = class {
 	canvas;
 	state;
 	renderer;
@@ -2450,7 +2456,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new kn(e), this.eye = new It(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new jn(e), this.eye = new Lt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
 			this.renderer.begin(), this.redraw();
 		});
 		let r = {
@@ -2463,7 +2469,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.color()), t.listen("theme", () => this.color()), t.listen("shown", () => this.filter());
 	}
 	get animated() {
-		return this.state.data.n <= Bn && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+		return this.state.data.n <= Hn && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 	}
 	onView(e) {
 		this.listeners.push(e);
@@ -2485,7 +2491,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
 	}
 	settle() {
-		this.ground = Qn(this.places), this.request();
+		this.ground = er(this.places), this.request();
 	}
 	resizePoints(e) {
 		this.scale = Math.min(8, Math.max(.25, this.scale * e)), this.request();
@@ -2508,13 +2514,13 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = W[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Jn, 1.25 * i) * e, l = this.moving && !t ? Un : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = W[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Xn, 1.25 * i) * e, l = this.moving && !t ? Gn : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
 			limit: l
 		}];
-		for (let t of ["selected", "found"]) r.count(t) <= Yn && u.push({
+		for (let t of ["selected", "found"]) r.count(t) <= Zn && u.push({
 			rows: t,
 			size: c + 2 * e,
 			opacity: .9,
@@ -2522,7 +2528,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 		}), u.push({
 			rows: t,
 			size: c,
-			opacity: r.count(t) <= Yn ? 1 : Math.max(.6, a)
+			opacity: r.count(t) <= Zn ? 1 : Math.max(.6, a)
 		});
 		let [d, f] = [Math.max(8, 1.8 * i) * e, 2 * e];
 		u.push({
@@ -2591,16 +2597,16 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 	moves() {
 		clearTimeout(this.moving), this.moving = window.setTimeout(() => {
 			this.moving = 0, this.request();
-		}, Wn), this.changed();
+		}, Kn), this.changed();
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = B(this.places), n = Vt(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= qn, i = r ? n : t;
-		this.outliers = r ? Ht(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
+		let t = z(this.places), n = Ht(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= Yn, i = r ? n : t;
+		this.outliers = r ? Ut(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centerOf(e), Math.min(this.eye.distance, .5));
-		let t = B(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
+		let t = z(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, r),
@@ -2620,11 +2626,11 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 		await this.look([e.x, e.y - n * (1 - this.free)], n, t);
 	}
 	get free() {
-		return Math.max(.5, 1 - Kn / this.eye.height);
+		return Math.max(.5, 1 - Jn / this.eye.height);
 	}
 	fitting(e) {
 		let { width: t, height: n } = this.eye;
-		return Math.max(e.height / this.free, e.width * n / t) / 2 * Gn || 1;
+		return Math.max(e.height / this.free, e.width * n / t) / 2 * qn || 1;
 	}
 	async look(e, t, n = !0) {
 		let [r, i] = [{
@@ -2634,7 +2640,7 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 			center: e,
 			distance: t
 		}];
-		await this.animate(n && this.animated ? Vn : 0, (e) => {
+		await this.animate(n && this.animated ? Un : 0, (e) => {
 			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.center = [0, 1].map((t) => r.center[t] + (i.center[t] - r.center[t]) * e), this.changed();
 		});
 	}
@@ -2649,12 +2655,12 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 			y: e.y.slice(),
 			z: e.z?.slice() ?? null
 		};
-		await this.animate(this.animated ? Hn : 0, (r) => {
+		await this.animate(this.animated ? Wn : 0, (r) => {
 			if (this.places = r === 1 ? t : n, r < 1) for (let i of [
 				"x",
 				"y",
 				"z"
-			]) Zn(e[i], t[i], r, n[i]);
+			]) $n(e[i], t[i], r, n[i]);
 			this.moved();
 		}), this.settle();
 	}
@@ -2670,24 +2676,24 @@ var Fn = .8, In = 48, Ln = 1.3, Rn = 11, zn = .12, Bn = 2e5, Vn = 250, Hn = 900,
 		});
 	}
 	pointSize() {
-		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Fn * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
-		return Math.min(Rn, Math.max(Ln, i)) * this.scale;
+		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ln * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
+		return Math.min(Bn, Math.max(zn, i)) * this.scale;
 	}
 	opacity(e) {
 		let t = this.ground * (2 * this.eye.unit) ** 2, n = this.state.data.n * Math.PI * e * e / 4 / t;
-		return Math.min(.92, Math.max(zn, .92 / Math.max(1, n) ** .55));
+		return Math.min(.92, Math.max(Vn, .92 / Math.max(1, n) ** .55));
 	}
 };
-function Zn(e, t, n, r) {
+function $n(e, t, n, r) {
 	if (e && t && r) for (let i = 0; i < e.length; i++) r[i] = e[i] + (t[i] - e[i]) * n;
 }
-function Qn({ x: e, y: t }) {
-	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * In)));
-	for (let i = 0; i < e.length; i++) n[r(t[i]) * In + r(e[i])] = 1;
+function er({ x: e, y: t }) {
+	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Rn)));
+	for (let i = 0; i < e.length; i++) n[r(t[i]) * Rn + r(e[i])] = 1;
 	return n.reduce((e, t) => e + t, 0) / n.length;
 }
 // src/pane.ts
-var $n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", er = class {
+var tr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", nr = class {
 	map;
 	element;
 	view;
@@ -2704,7 +2710,7 @@ var $n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			className: "map",
 			tabIndex: 0
 		});
-		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", $n);
+		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", tr);
 		let s = e("canvas", {
 			className: "contours",
 			hidden: !0
@@ -2720,11 +2726,11 @@ var $n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lines near",
 			"aria-hidden": "true"
 		}), f = e("div", { className: "beyond" });
-		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Xn(o, r, i), this.names = new Sn(u, c, r, this.view), this.density = new bt(s, r, this.view), this.nearest = new Tn(d, r, this.view), this.beyond = new gt(f, this.view), this.gestures = new Ot(this.view, {
+		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Qn(o, r, i), this.names = new Cn(u, c, r, this.view), this.density = new bt(s, r, this.view), this.nearest = new Dn(d, r, this.view), this.beyond = new gt(f, this.view), this.gestures = new kt(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
-				r.select(tr(r.selected, this.view.within(e), t)), a.lassoEnd();
+				r.select(rr(r.selected, this.view.within(e), t)), a.lassoEnd();
 			},
 			drawing: (e) => this.path.setAttribute("d", e.length ? `M${e.map(([e, t]) => `${e.toFixed(1)} ${t.toFixed(1)}`).join("L")}Z` : ""),
 			moved: a.moved
@@ -2733,7 +2739,7 @@ var $n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		}), this.entitle(r);
 	}
 	pick(e, t, n, r) {
-		r.hover(t, this), t >= 0 ? e.select(tr(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
+		r.hover(t, this), t >= 0 ? e.select(rr(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
 	}
 	entitle(e) {
 		this.title.textContent = e.data.maps[this.map].name, this.title.hidden = e.data.maps.length < 2;
@@ -2748,14 +2754,14 @@ var $n = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		await this.view.draw(), this.names.locate();
 	}
 };
-function tr(e, t, n) {
+function rr(e, t, n) {
 	if (n === "replace") return t;
 	let r = new Set(t);
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var nr = 210, G = 20, rr = 20, K = 48, q = 40, ir = 24, J = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", ar = 4e4;
-function or(t) {
+var ir = 210, G = 20, ar = 20, K = 48, q = 40, or = 24, J = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", sr = 4e4;
+function cr(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
@@ -2775,7 +2781,7 @@ function or(t) {
 		[
 			"SVG",
 			"svg",
-			() => cr(t)
+			() => ur(t)
 		]
 	].map(([t, r, i]) => {
 		let a = e("button", {
@@ -2795,21 +2801,21 @@ function or(t) {
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
 async function Y(t, n) {
-	let { width: r, height: i, panes: a } = ur(t), o = e("canvas", {
+	let { width: r, height: i, panes: a } = fr(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
 	s.scale(n, n), s.fillStyle = U[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
-		s.drawImage(sr(e, n), r, i, a.width, a.height), e.density.wanted && yr(s, t, e, r, i);
-		for (let n of e.names.placed) gr(s, t, n, r, i);
+		s.drawImage(lr(e, n), r, i, a.width, a.height), e.density.wanted && xr(s, t, e, r, i);
+		for (let n of e.names.placed) vr(s, t, n, r, i);
 	}
-	for (let e of fr(t, r)) hr(s, t, e);
+	for (let e of mr(t, r)) _r(s, t, e);
 	let c = await new Promise((e) => o.toBlob(e, "image/png"));
-	c && m(`${br(t)}.png`, c);
+	c && m(`${Sr(t)}.png`, c);
 }
-function sr(t, n) {
+function lr(t, n) {
 	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
 	[r.width, r.height] = [Math.round(i.width * n), Math.round(i.height * n)], t.view.paint(n, !0);
 	let o = e("canvas", {
@@ -2818,8 +2824,8 @@ function sr(t, n) {
 	});
 	return o.getContext("2d").drawImage(r, 0, 0), [r.width, r.height] = a, t.view.paint(), o;
 }
-function cr(e) {
-	let { width: n, height: r, panes: i } = ur(e), { state: a } = e, o = t("svg", {
+function ur(e) {
+	let { width: n, height: r, panes: i } = fr(e), { state: a } = e, o = t("svg", {
 		xmlns: "http://www.w3.org/2000/svg",
 		width: n,
 		height: r,
@@ -2839,29 +2845,29 @@ function cr(e) {
 			transform: `translate(${r} ${i})`,
 			"clip-path": `url(#pane${s})`
 		}, l);
-		if (u.append(lr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
-			d: vr(n, e),
+		if (u.append(dr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
+			d: br(n, e),
 			fill: "none",
-			stroke: L(a),
+			stroke: xt(a),
 			"stroke-opacity": .6
 		}));
-		for (let t of n.names.placed) u.append(..._r(e, t));
+		for (let t of n.names.placed) u.append(...yr(e, t));
 		o.append(u);
 	});
-	for (let t of fr(e, n)) o.append(mr(e, t));
+	for (let t of mr(e, n)) o.append(gr(e, t));
 	let s = new XMLSerializer().serializeToString(o);
-	m(`${br(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+	m(`${Sr(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
 }
-function lr(e, n) {
+function dr(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
 	for (let e = 0; e < r.data.n; e++) {
 		let [t, n] = [a[2 * e], a[2 * e + 1]];
 		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
 	}
-	if (s.length > ar) return t("image", {
+	if (s.length > sr) return t("image", {
 		width: i.width,
 		height: i.height,
-		href: sr(n, 2).toDataURL("image/png")
+		href: lr(n, 2).toDataURL("image/png")
 	});
 	let c = new Set(r.selected), l = t("g", { "fill-opacity": .85 });
 	for (let e of s) {
@@ -2875,7 +2881,7 @@ function lr(e, n) {
 	}
 	return l;
 }
-function ur(e) {
+function fr(e) {
 	let t = e.dom.get("panes").getBoundingClientRect(), n = e.panes.map((e) => {
 		let { left: n, top: r } = e.element.getBoundingClientRect();
 		return {
@@ -2883,14 +2889,14 @@ function ur(e) {
 			x: n - t.left,
 			y: r - t.top + K
 		};
-	}), r = dr(e).length, i = Math.max(t.height + K, 68 + r * rr + G);
+	}), r = pr(e).length, i = Math.max(t.height + K, 68 + r * ar + G);
 	return {
-		width: t.width + (r ? nr : 0),
+		width: t.width + (r ? ir : 0),
 		height: i,
 		panes: n
 	};
 }
-function dr(e) {
+function pr(e) {
 	let { state: t } = e, n = t.paint.colors(t.themeName);
 	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
 		text: "",
@@ -2914,7 +2920,7 @@ function dr(e) {
 		shown: !0
 	}), a;
 }
-function fr(e, t) {
+function mr(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
 		x: G,
@@ -2924,12 +2930,12 @@ function fr(e, t) {
 		size: 18
 	}], { column: a, scale: o } = n.paint;
 	if (!a) return r;
-	let s = t - nr + G;
+	let s = t - ir + G;
 	if (r.push({
 		kind: "text",
 		x: s,
 		y: 31,
-		text: pr(a.name),
+		text: hr(a.name),
 		bold: !0
 	}), o) {
 		r.push({
@@ -2946,9 +2952,9 @@ function fr(e, t) {
 			size: 11
 		});
 	}
-	return dr(e).forEach(({ text: e, color: n, n: a }, o) => {
+	return pr(e).forEach(({ text: e, color: n, n: a }, o) => {
 		if (!e) return;
-		let c = 54 + o * rr;
+		let c = 54 + o * ar;
 		n && r.push({
 			kind: "disc",
 			x: s + 5,
@@ -2958,7 +2964,7 @@ function fr(e, t) {
 			kind: "text",
 			x: s + (n ? 18 : 0),
 			y: c + 4.5,
-			text: pr(e)
+			text: hr(e)
 		}), a && r.push({
 			kind: "text",
 			x: t - G,
@@ -2968,10 +2974,10 @@ function fr(e, t) {
 		});
 	}), r;
 }
-function pr(e) {
-	return e.length > ir ? `${e.slice(0, 23)}…` : e;
+function hr(e) {
+	return e.length > or ? `${e.slice(0, 23)}…` : e;
 }
-function mr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
+function gr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	if (n === "disc") return t("circle", {
 		cx: r,
 		cy: i,
@@ -2998,17 +3004,17 @@ function mr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 		"text-anchor": l ?? "start"
 	}, a);
 }
-function hr(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
+function _r(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colors(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
 	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${J}`, e.fillStyle = W[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
-function gr(e, t, n, r, i) {
+function vr(e, t, n, r, i) {
 	e.font = `600 ${n.level ? 11.5 : 12.5}px ${J}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = W[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
 	e.strokeStyle = U[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = W[t.state.themeName], e.fillText(n.text, a, o);
 }
-function _r(e, n) {
+function yr(e, n) {
 	let r = [], i = W[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
@@ -3039,32 +3045,32 @@ function _r(e, n) {
 		"font-size": n.level ? 11.5 : 12.5
 	}, n.text)), r;
 }
-function vr(e, t) {
+function br(e, t) {
 	let n = (t, n) => e.view.project(t, n).map((e) => e.toFixed(1)).join(" ");
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
-function yr(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = L(t.state), e.globalAlpha = .6;
-	for (let t of n.density.contours) e.stroke(new Path2D(vr(n, t)));
+function xr(e, t, n, r, i) {
+	e.save(), e.translate(r, i), e.strokeStyle = xt(t.state), e.globalAlpha = .6;
+	for (let t of n.density.contours) e.stroke(new Path2D(br(n, t)));
 	e.restore();
 }
-function br(e) {
+function Sr(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var X = 50, xr = 120;
-function Sr(e, t, n) {
+var X = 50, Cr = 120;
+function wr(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
 	e.page.querySelector(".search .glyph").append(p("search"));
 	let a = 0, o = [], s = () => {
 		let e = r.value.trim().toLowerCase();
-		o = e ? Cr(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? wr(t, o, n, () => c()) : []);
+		o = e ? Tr(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Er(t, o, n, () => c()) : []);
 	}, c = () => {
 		let e = r.value.trim(), n = o;
 		t.found = [], t.changed("found"), t.select(n, e);
 	};
 	r.oninput = () => {
-		clearTimeout(a), a = window.setTimeout(s, xr);
+		clearTimeout(a), a = window.setTimeout(s, Cr);
 	}, r.onkeydown = (e) => {
 		e.key === "Enter" ? (clearTimeout(a), s(), o.length && c()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
 	}, i.onkeydown = (e) => {
@@ -3078,7 +3084,7 @@ function Sr(e, t, n) {
 		n ? n.querySelector("button").focus() : e.key === "ArrowUp" && r.focus();
 	}, t.listen("shown", () => r.value && s());
 }
-function Cr(e, t) {
+function Tr(e, t) {
 	let { data: n } = e, r = new Uint8Array(n.n);
 	n.ids.mark(t, r);
 	for (let e of n.columns) e.mark(t, r);
@@ -3086,7 +3092,7 @@ function Cr(e, t) {
 	for (let t = 0; t < n.n; t++) r[t] && e.visible(t) && i.push(t);
 	return i;
 }
-function wr(t, n, r, i) {
+function Er(t, n, r, i) {
 	let { data: o } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? a(n.length, "match", "matches") : "No match" }));
 	if (n.length === 0) return [s];
 	s.append(e("button", {
@@ -3113,21 +3119,21 @@ function wr(t, n, r, i) {
 	})), u;
 }
 // src/address.ts
-var Tr = 4e3;
-function Er(e) {
+var Dr = 4e3;
+function Or(e) {
 	let t = [...e].sort((e, t) => e - t), [n, r] = ["", 0];
 	for (let e = 0; e < t.length;) {
 		let i = t[e], a = 1;
 		for (; t[e + a] === i + a;) a++;
-		if (n += `${n && "."}${(i - r).toString(36)}${a > 1 ? `-${a.toString(36)}` : ""}`, n.length > Tr) return null;
+		if (n += `${n && "."}${(i - r).toString(36)}${a > 1 ? `-${a.toString(36)}` : ""}`, n.length > Dr) return null;
 		r = i + a, e += a;
 	}
 	return n;
 }
 // src/statistics.ts
 var Z = 24;
-function Dr(e, t) {
-	let n = jr(e.values, t, 1), r = jr(e.values, t, 0);
+function kr(e, t) {
+	let n = Nr(e.values, t, 1), r = Nr(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -3137,7 +3143,7 @@ function Dr(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function Or(e, t) {
+function Ar(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -3156,10 +3162,10 @@ function Or(e, t) {
 		});
 	}), i;
 }
-function kr(e, t) {
-	return e.map((e) => e instanceof C ? Dr(e, t) : e instanceof S ? Or(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function jr(e, t) {
+	return e.map((e) => e instanceof C ? kr(e, t) : e instanceof S ? Ar(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function Ar({ values: e, low: t, high: n }, r) {
+function Mr({ values: e, low: t, high: n }, r) {
 	let i = [Array(Z).fill(0), Array(Z).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
@@ -3175,7 +3181,7 @@ function Ar({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function jr(e, t, n) {
+function Nr(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -3196,7 +3202,7 @@ function jr(e, t, n) {
 }
 // src/table.ts
 var Q = 100;
-function Mr(t, n, r, o) {
+function Pr(t, n, r, o) {
 	let s = t.get("table-dialog"), { data: c } = n, l = e("tbody"), [u, d, f] = [
 		-1,
 		1,
@@ -3223,7 +3229,7 @@ function Mr(t, n, r, o) {
 	};
 	y.onclick = () => x(f - Q), b.onclick = () => x(f + Q);
 	let ee = () => {
-		l.replaceChildren(...Pr(c, r, u, d).slice(f, f + Q).map((e) => Nr(c, e, o))), v.textContent = `${i(f + 1)} to ${i(Math.min(r.length, f + Q))} of ${i(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...h.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
+		l.replaceChildren(...Ir(c, r, u, d).slice(f, f + Q).map((e) => Fr(c, e, o))), v.textContent = `${i(f + 1)} to ${i(Math.min(r.length, f + Q))} of ${i(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...h.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -3241,14 +3247,14 @@ function Mr(t, n, r, o) {
 		id: "copy-table"
 	});
 	S.onclick = async () => {
-		await navigator.clipboard.writeText(Ir(c, r, "	")), S.textContent = "Copied";
+		await navigator.clipboard.writeText(Rr(c, r, "	")), S.textContent = "Copied";
 	};
 	let C = e("button", {
 		className: "primary",
 		textContent: "Download CSV",
 		id: "download-table"
 	});
-	C.onclick = () => m("rows.csv", new Blob([Ir(c, r, ",")], { type: "text/csv" }));
+	C.onclick = () => m("rows.csv", new Blob([Rr(c, r, ",")], { type: "text/csv" }));
 	let te = e("span", {
 		className: "pages",
 		hidden: r.length <= Q
@@ -3259,7 +3265,7 @@ function Mr(t, n, r, o) {
 	});
 	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: a(r.length, "row") })), _, e("div", { className: "actions" }, te, C, S, w)), ee(), s.open || s.showModal();
 }
-function Nr(t, n, r) {
+function Fr(t, n, r) {
 	let i = t.columns.map((t) => e("td", {
 		textContent: t.text(n),
 		className: t instanceof C ? "number" : ""
@@ -3269,7 +3275,7 @@ function Nr(t, n, r) {
 	}), ...i);
 	return a.onmouseenter = () => r(n), a;
 }
-function Pr(e, t, n, r) {
+function Ir(e, t, n, r) {
 	if (n < -1 || n === -1 && r === 1) return t;
 	let i = e.columns[n];
 	if (i instanceof C) {
@@ -3279,12 +3285,12 @@ function Pr(e, t, n, r) {
 	let a = (t) => i ? i.text(t) : e.ids.at(t), o = new Intl.Collator("en", { numeric: !0 }).compare;
 	return [...t].sort((e, t) => r * o(a(e), a(t)));
 }
-function Fr(e) {
+function Lr(e) {
 	return /^[=+\-@\t\r\n]/.test(e) && Number.isNaN(Number(e)) ? `'${e}` : e;
 }
-function Ir(e, t, n) {
+function Rr(e, t, n) {
 	let r = (e) => {
-		let t = Fr(e);
+		let t = Lr(e);
 		return /["\n\r]/.test(t) || t.includes(n) ? `"${t.replaceAll("\"", "\"\"")}"` : t;
 	}, i = [
 		"id",
@@ -3296,20 +3302,20 @@ function Ir(e, t, n) {
 		return [
 			e.ids.at(t),
 			...i,
-			...Lr(e, t)
+			...zr(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function Lr(e, t) {
+function zr(e, t) {
 	if (e.exact) return [e.exact.x, e.exact.y].map((e) => String(d(e[t])));
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var Rr = 8, zr = 24, Br = 5, Vr = 4;
-function Hr(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Kr(e, t, n) : Gr(n));
+var Br = 8, Vr = 24, Hr = 5, Ur = 4;
+function Wr(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Jr(e, t, n) : qr(n));
 	for (let e of [
 		"selected",
 		"theme",
@@ -3317,13 +3323,13 @@ function Hr(e, t, n) {
 	]) t.listen(e, i);
 	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
 }
-function Ur(e) {
-	return Wr(e).map((t) => e.data.ids.at(t));
+function Gr(e) {
+	return Kr(e).map((t) => e.data.ids.at(t));
 }
-function Wr(e) {
+function Kr(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function Gr(t) {
+function qr(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
@@ -3334,7 +3340,7 @@ function Gr(t) {
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function Kr(t, n, r) {
+function Jr(t, n, r) {
 	let a = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
@@ -3349,20 +3355,20 @@ function Kr(t, n, r) {
 	}));
 	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(qr(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Jr(n, a)), n.data.image && u.push(Qr(n, a, r)), a.length === 1 && n.data.neighbors && u.push(Yr(n, a[0], r)), u.push($r(t, n, r)), !n.query && a.length && Er(a) === null && u.push(e("p", {
+	return n.paint.classes && u.push(Yr(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Xr(n, a)), n.data.image && u.push(ei(n, a, r)), a.length === 1 && n.data.neighbors && u.push(Zr(n, a[0], r)), u.push(ti(t, n, r)), !n.query && a.length && Or(a) === null && u.push(e("p", {
 		className: "hint small",
 		textContent: "This selection is too scattered for a link."
 	})), u;
 }
-function qr(t, n) {
-	let r = [...Nn(t.paint.codes, t.names.length, n)].map((e, t) => ({
+function Yr(t, n) {
+	let r = [...Fn(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
 	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), o = e("ul", {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: a } of r.slice(0, Rr)) {
+	for (let { n, code: a } of r.slice(0, Br)) {
 		let s = e("span", {
 			className: "share",
 			style: `width:${100 * n / r[0].n}%;background:${t.color(a)}`
@@ -3375,7 +3381,7 @@ function qr(t, n) {
 			textContent: i(n)
 		}), s));
 	}
-	let s = r.slice(Rr);
+	let s = r.slice(Br);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
 		o.append(e("li", {
@@ -3385,17 +3391,17 @@ function qr(t, n) {
 	}
 	return o;
 }
-function Jr(t, n) {
+function Xr(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = kr(t.data.columns.filter((e) => e !== t.paint.column || e instanceof C), r);
+	let i = jr(t.data.columns.filter((e) => e !== t.paint.column || e instanceof C), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Br)) {
-		let i = n.column instanceof C, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Xr(l.share)} vs ${Xr(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, Hr)) {
+		let i = n.column instanceof C, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Qr(l.share)} vs ${Qr(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
 			textContent: s,
 			title: `Color by ${n.column.name}`,
@@ -3404,7 +3410,7 @@ function Jr(t, n) {
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Vr && d.append(Zr(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < Ur && d.append($r(t, n.column, r)), a.append(d);
 	}
 	let s = i.some(({ column: e }) => e instanceof S) ? "shares" : "means";
 	return [
@@ -3416,7 +3422,7 @@ function Jr(t, n) {
 		})
 	];
 }
-function Yr(t, n, r) {
+function Zr(t, n, r) {
 	let i = e("ul", {
 		className: "results",
 		id: "nearest"
@@ -3438,11 +3444,11 @@ function Yr(t, n, r) {
 		}));
 	}), e("div", {}, o, i);
 }
-function Xr(e) {
+function Qr(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function Zr(e, n, r) {
-	let { selected: i, rest: a, low: s, high: c } = Ar(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function $r(e, n, r) {
+	let { selected: i, rest: a, low: s, high: c } = Mr(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -3455,28 +3461,28 @@ function Zr(e, n, r) {
 	});
 	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function Qr(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / zr);
-	for (let e = 0; e < Math.min(zr, n.length); e++) {
+function ei(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Vr);
+	for (let e = 0; e < Math.min(Vr, n.length); e++) {
 		let o = n[Math.floor(e * a)], s = y(t.data, o, 26);
 		s.title = v(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function $r(t, n, r) {
+function ti(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => m("ids.txt", new Blob([`${Ur(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => m("ids.txt", new Blob([`${Gr(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(Ur(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(Gr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -3487,16 +3493,16 @@ function $r(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => Mr(t, n, Wr(n), r.point)
+		onclick: () => Pr(t, n, Kr(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
 		id: "download-rows"
 	});
-	return c.onclick = () => m("rows.csv", new Blob([Ir(n.data, Wr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
+	return c.onclick = () => m("rows.csv", new Blob([Rr(n.data, Kr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", ei = 700, ti = class {
+var $ = "together", ni = 700, ri = class {
 	dom;
 	state;
 	panes = [];
@@ -3509,7 +3515,7 @@ var $ = "together", ei = 700, ti = class {
 	updateTools = () => {};
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new g(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ei ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new g(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ni ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -3536,7 +3542,7 @@ var $ = "together", ei = 700, ti = class {
 				t.reuse(this.dom, this.state, e), this.panes.push(t);
 				continue;
 			}
-			let n = new er(this.dom, this.state, e, {
+			let n = new nr(this.dom, this.state, e, {
 				hover: (e, t) => this.hover(e, t.view),
 				moved: () => this.card.place(),
 				lassoEnd: () => this.lasso(!1)
@@ -3579,10 +3585,10 @@ var $ = "together", ei = 700, ti = class {
 		let { dom: e, state: t } = this;
 		Ne(e, t), ze(e, t);
 		let n = (e) => this.point(e);
-		Sr(e, t, {
+		wr(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), Hr(e, t, {
+		}), Wr(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
@@ -3647,7 +3653,7 @@ var $ = "together", ei = 700, ti = class {
 		this.dom.get("panel-toggle").setAttribute("aria-expanded", String(!e));
 	}
 	savePicture() {
-		or(this);
+		cr(this);
 	}
 	help() {
 		let e = this.dom.get("help-dialog");
@@ -3658,7 +3664,7 @@ var $ = "together", ei = 700, ti = class {
 		n.textContent = "Keys and gestures", e.replaceChildren(n, me(this.state.data.maps.length > 1, this.state.data.neighbors !== null), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && Mr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && Pr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
@@ -3673,21 +3679,21 @@ var $ = "together", ei = 700, ti = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ni(e, t) {
+async function ii(e, t) {
 	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
 	for (let e of r.all("#tools button")) e.append(p(e.id));
 	try {
 		let e = await oe(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new ti(r, new Mn(e));
+		let n = new ri(r, new Pn(e));
 		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new st(n, a.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-function ri(e) {
+function ai(e) {
 	return new Promise((t) => {
 		let n = ({ type: r, names: i }, a) => {
 			r === "data" && (e.off("msg:custom", n), t(Object.fromEntries(i.map((e, t) => [e, a[t]]))));
@@ -3695,7 +3701,7 @@ function ri(e) {
 		e.on("msg:custom", n), e.send({ type: "data" });
 	});
 }
-async function ii({ model: e, el: t }) {
+async function oi({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
@@ -3704,18 +3710,18 @@ async function ii({ model: e, el: t }) {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
 	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation()), r.getElementById("busy-text").textContent = "Waiting for Python; without a kernel, run the cell again";
-	let a = await ri(e), o = await ni(r, {
+	let a = await ai(e), o = await ii(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
 			return t ? D(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = ai(o, e);
+	}), s = si(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function ai({ state: e, panes: t }, n) {
+function si({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3727,7 +3733,7 @@ function ai({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(oi(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(ci(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colorBy(t);
@@ -3740,12 +3746,12 @@ function ai({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", oi(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", ci(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function oi(e) {
+function ci(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var si = { render: ii };
-export { si as default };
+var li = { render: oi };
+export { li as default };
