@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 import vicinal
+from vicinal import cli
 from vicinal.cli.writing import STDOUT, write_map
 from vicinal.files.data_table import Column, Role
 from vicinal.files.readers import ReadError, read_table
@@ -46,6 +47,17 @@ def test_tables_of_maps_have_no_formulas(tmp_path: Path, capsys: pytest.CaptureF
     assert rows[1][1] == "-1.0"
     write_map(tmp_path / "map.parquet", PLACES, columns)
     assert pl.read_parquet(tmp_path / "map.parquet")["=name"].to_list() == FORMULAS
+
+
+def test_tables_of_clusters_have_no_formulas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    places = np.concatenate([rng.normal(x, 0.3, (60, 2)) for x in (0, 9, 18)])
+    kinds = np.repeat(["=1+1", "@SUM(A1)", "plain"], 60)
+    pl.DataFrame({"x": places[:, 0], "y": places[:, 1], "kind": kinds}).write_csv("map.csv")
+    assert cli.main(["clusters", "map.csv", "-o", "c.csv", "--quiet"]) == 0
+    names = set(pl.read_csv("c.csv")["name"])
+    assert {"'=1+1", "'@SUM(A1)", "plain"} <= names
 
 
 def test_the_map_of_a_live_page_has_no_formulas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import typer
 from vicinal.cli import options
 from vicinal.cli.fitting import load_model
 from vicinal.cli.page_commands import Coordinates, map_line, read_map
-from vicinal.cli.writing import MODEL_SUFFIX, check_outputs, print_table
+from vicinal.cli.writing import MODEL_SUFFIX, check_outputs, print_table, write_frame
 from vicinal.files.atomic import StagedFiles
 from vicinal.files.data_table import ColumnChoice
 from vicinal.files.readers import TABULAR_READERS, check_file, local_file
@@ -125,8 +125,7 @@ def _write_table(path: Path, found: Clusters, layer: int | None) -> None:
     chosen = found.layer(layer)
     names = [*chosen.names, ""]
     table = {"cluster": chosen.labels, "name": [names[one] for one in chosen.labels], "strength": chosen.strength}
-    frame = pl.DataFrame(table | {f"layer {a}": one.labels for a, one in enumerate(found.layers)})
-    (frame.write_csv if path.suffix.lower() == ".csv" else frame.write_parquet)(path)
+    write_frame(path, pl.DataFrame(table | {f"layer {a}": one.labels for a, one in enumerate(found.layers)}))
 
 
 def _document(found: Clusters, columns: dict[str, Any] | None) -> dict[str, Any]:

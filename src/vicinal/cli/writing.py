@@ -20,6 +20,7 @@ from vicinal.files.spreadsheets import inert_frame
 
 if TYPE_CHECKING:
     import numpy as np
+    import polars as pl
     from numpy.typing import NDArray
 
     from vicinal.quality import QualityReport, Reliability
@@ -198,9 +199,8 @@ def write_map(
     import numpy as np
     import polars as pl
 
-    # in memory first: the libraries report a full disk in different ways, or not by its name
-    made = io.BytesIO()
     if path.suffix.lower() == ".npy":
+        made = io.BytesIO()
         np.save(made, embedding)
         path.write_bytes(made.getbuffer())
         return
@@ -211,10 +211,16 @@ def write_map(
     written: dict[str, Any] = {_free(one.name, names): np.asarray(one.values).tolist() for one in before}
     written |= {name: embedding[:, a] for a, name in enumerate(names)}
     written |= {_free(one.name, names): np.asarray(one.values).tolist() for one in after}
-    frame = pl.DataFrame(written, infer_schema_length=None)
+    write_frame(path, pl.DataFrame(written, infer_schema_length=None))
+
+
+def write_frame(path: Path, frame: pl.DataFrame) -> None:
+    """Write a table as .csv, without formulas, or as .parquet."""
     if path == STDOUT:
         sys.stdout.write(inert_frame(frame).write_csv())
         return
+    # in memory first: polars reports a full disk in different ways, or not by its name
+    made = io.BytesIO()
     (inert_frame(frame).write_csv if path.suffix.lower() == ".csv" else frame.write_parquet)(made)
     path.write_bytes(made.getbuffer())
 
