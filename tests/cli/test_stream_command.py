@@ -86,7 +86,7 @@ def test_invalid_value_in_a_later_batch_writes_nothing(run: Run, frame: pl.DataF
     Path("map.csv").write_text("old")
     code, out, err = run("stream data.csv -o map.csv --batch-rows 100 --force --features p0,p1,p2")
     assert (code, out.count("\n")) == (2, 1)
-    assert err.startswith("error: data.csv: row 400 has no value in column 'p0'; --impute fills them in, ")
+    assert err.startswith("error: data.csv: row 400 has no value in column 'p0'; --exclude leaves columns out, ")
     assert Path("map.csv").read_text() == "old"
     assert sorted(path.name for path in Path().iterdir()) == ["data.csv", "map.csv"]
 

@@ -192,7 +192,7 @@ def load_rows(
         choice = replace(choice, array="X")
     table = read_table(path, replace(choice, missing=missing))
     X, steps = preprocessing.fit(table.X, table.feature_names, table.indicators)
-    return table, X, Preparation(kept_choice(table, choice, missing=missing or preprocessing.any), steps)
+    return table, X, Preparation(kept_choice(table, choice, missing=missing), steps)
 
 
 def kept_choice(table: DataTable, choice: ColumnChoice, *, missing: bool = False) -> ColumnChoice:

@@ -111,6 +111,8 @@ class ColumnChoice:
     whole : bool, default=True
         Whether a file is read as a whole. Then all other columns are read, to be shown, unless they are too large, and
         constant columns are no features.
+    fitted : bool, default=False
+        Whether the features are those of a model, whose map the rows are placed in.
     form : FileFormat
         How the file is written.
     encodings : mapping
@@ -129,6 +131,7 @@ class ColumnChoice:
     categories: Categories = Categories.IGNORE
     dates: Dates = Dates.IGNORE
     whole: bool = True
+    fitted: bool = False
     form: FileFormat = DETECTED
     encodings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -281,7 +284,7 @@ def array_table(
         raise ReadError(f"{path} has no numeric column to embed; it has {listed(names)}")
     picked = array if chosen == names else array[:, [int(name) for name in chosen]]
     X = as_rows_of_table(picked)
-    check_finite(path, X, chosen, lambda row, column: picked[row, column], first, choice.missing)
+    check_finite(path, X, chosen, lambda row, column: picked[row, column], first, choice)
     others = [name for name in beside if name not in choice.not_features]
     kept, dropped = travelers({name: beside[name].nbytes for name in others if name not in choice.display}, choice)
     roles = [*choice.roles(), *((name, Role.DISPLAY) for name in kept if name not in dict(choice.roles()))]
@@ -379,18 +382,27 @@ def without_bytes(values: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
+def _help_with_missing(choice: ColumnChoice) -> str:
+    """Name the options of the command that help with missing values."""
+    if choice.fitted:
+        return "only a model fitted with --impute or --metric nan_euclidean places such rows"
+    if not choice.whole:
+        return "--exclude leaves columns out, and vicinal embed --impute fills them in"
+    return "--impute fills them in, --metric nan_euclidean compares the others, --exclude leaves columns out"
+
+
 def check_finite(
     path: Path,
     X: NDArray[Any],
     names: Sequence[str],
     original: Callable[[int, int], Any],
     first: int,
-    missing: bool,
+    choice: ColumnChoice,
 ) -> None:
     """Raise for the first row with an infinite value, one too large for float32, or one missing unless accepted."""
     if X.dtype.kind in "iu":
         return
-    finite = ~np.isinf(X) if missing else np.isfinite(X)
+    finite = ~np.isinf(X) if choice.missing else np.isfinite(X)
     if finite.all():
         return
     row, column = (int(a) for a in np.argwhere(~finite)[0])
@@ -404,5 +416,5 @@ def check_finite(
     if np.isnan(X[row, column]):
         n = int(np.isnan(X).any(axis=1).sum())
         help_ = f" ({n} rows miss values)" if n > 1 else ""
-        help_ += "; --impute fills them in, --metric nan_euclidean compares the others, --exclude leaves columns out"
+        help_ += f"; {_help_with_missing(choice)}"
     raise ReadError(f"{where} {what} in column {shown_text(names[column])}{help_}")

@@ -127,7 +127,7 @@ class Plan:
             number = content.series[row] if content.series.dtype.is_numeric() else None
             return content.given[row] if number is None else number
 
-        check_finite(self.path, X, parts, original, first, self.choice.missing)
+        check_finite(self.path, X, parts, original, first, self.choice)
         columns = tuple(
             replace(one, values=_values(self.contents[one.name])) if _is_read(one, encodings) else one
             for one in self.columns
@@ -203,14 +203,16 @@ def _features(path: Path, contents: Mapping[str, Content], choice: ColumnChoice)
     """Return the features, and why other columns are none."""
     vectors = vector_column(path, contents, choice)
     for name in choice.values:
-        _require_numbers(path, name, contents[name], "--label or --hover shows it")
+        _require_numbers(path, name, contents[name], choice, "--label or --hover shows it")
     if vectors is not None or choice.features is not None:
         chosen = [vectors] if vectors is not None else list(choice.features or [])
         for name in chosen:
             if name in choice.encodings:
                 _require_kind(path, name, contents[name], choice.encodings[name])
             elif vectors is None and not _encodes(contents[name], choice):
-                _require_numbers(path, name, contents[name], "--categories one-hot makes features of classes")
+                classes = "--categories one-hot makes features of classes"
+                help_ = "the model was fitted to numbers" if choice.fitted else classes
+                _require_numbers(path, name, contents[name], choice, help_)
         return chosen, {}
     numbers = [name for name, one in contents.items() if one.kind is Kind.NUMBERS and name]
     why = _why_no_numbers(contents, numbers, whole=choice.whole)
@@ -241,14 +243,14 @@ def _require_kind(path: Path, name: str, content: Content, encoding: Mapping[str
         raise ReadError(f"{path}: column {shown_text(name)} has {content.kind}, but the model was fitted to {what}")
 
 
-def _require_numbers(path: Path, name: str, content: Content, otherwise: str) -> None:
+def _require_numbers(path: Path, name: str, content: Content, choice: ColumnChoice, otherwise: str) -> None:
     if content.kind is Kind.NUMBERS:
         return
     what = str(content.kind) if content.kind is not Kind.OTHER else content.note
     if content.kind is Kind.TEXTS:
         numbers = content.series.cast(float, strict=False)
         what = f"text: {listed_texts(content.series.filter(numbers.is_null()).drop_nulls())}"
-    help_ = "--dates number makes it one" if content.kind is Kind.DATES else otherwise
+    help_ = "--dates number makes it one" if content.kind is Kind.DATES and not choice.fitted else otherwise
     raise ReadError(f"{path}: column {shown_text(name)} is not numeric ({what}); {help_}")
 
 

@@ -272,6 +272,7 @@ def _matching(
         vectors=None,
         exclude=(),
         whole=True,
+        fitted=True,
         label=next(iter(there("label")), None),
         ids=next(iter(there("ids")), None),
         values=there("values"),

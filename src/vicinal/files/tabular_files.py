@@ -90,7 +90,7 @@ def _encoding(path: Path, sample: bytes) -> str:
         if sample.startswith(mark):
             return name
     if b"\0" in sample:
-        raise ReadError(f"{path} contains binary data, not text")
+        raise ReadError(f"{path} contains binary data, not text; if it is text, name its --encoding, such as utf-16-le")
     try:
         # the sample may end within a character
         codecs.getincrementaldecoder("utf-8")().decode(sample)
