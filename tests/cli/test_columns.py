@@ -78,6 +78,16 @@ def test_labels_and_values_travel_with_the_page(run: Run) -> None:
     assert pl.read_csv("m.csv").columns == ["age", "name", "c", "d", "x", "y", "kind"]
 
 
+def test_columns_that_are_shown_or_color_the_map_stay_features(run: Run) -> None:
+    frame().drop("age").write_csv("data.csv")
+    few = ["--n-epochs", "20"]
+    assert run("embed", "data.csv", "-o", "plain.npy", *few)[0] == 0
+    shown = ["--hover", "a,name", "--value", "b,c"]
+    code, out, _ = run("embed", "data.csv", "-o", "shown.npy", *shown, *few)
+    assert (code, out.startswith("4 features: a, b, c, d; 2 values: b, c; 3 shown: ")) == (0, True), out
+    assert np.array_equal(np.load("plain.npy"), np.load("shown.npy"))
+
+
 def test_page_of_an_existing_map(run: Run) -> None:
     frame().rename({"a": "x", "b": "y"}).write_csv("map.csv")
     code, out, _ = run("page", "map.csv", "-o", "page.html", "--label", "kind", "--id", "name")
