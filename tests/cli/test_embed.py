@@ -58,6 +58,18 @@ def test_page_shows_pictures_and_neighbors(run: Run) -> None:
     assert (code, "add --html" in err) == (2, True)
 
 
+def test_pixels_that_are_always_empty_belong_to_the_pictures(run: Run) -> None:
+    columns = {"corner": np.zeros(len(ROWS)), **{f"p{a}": ROWS[:, a] for a in range(3)}, "last": np.ones(len(ROWS))}
+    pl.DataFrame(columns | {"more": ROWS[:, 3]}).write_csv("data.csv")
+    code, out, err = run(
+        "embed", "data.csv", "-o", "map.csv", "--html", "map.html", "--images", "2x3", "--n-epochs", "20"
+    )
+    assert (code, err) == (0, "")
+    assert "60 rows of 6 columns" in out
+    code, out, _ = run("embed", "data.csv", "-o", "other.csv", "--n-epochs", "20")
+    assert "60 rows of 4 columns" in out
+
+
 def test_embed_writes_map_picture_and_report(run: Run) -> None:
     labels = np.array(["cat", "dog"])[np.arange(60) % 2]
     pl.DataFrame(ROWS, schema=["a", "b", "c", "d"]).with_columns(

@@ -169,6 +169,7 @@ def embed(
             result = fit_rows(rows, None, spec, with_quality=False, quiet=quiet)
         size, shown = rows.shape, list[Column]()
     else:
+        columns = replace(columns, constant=on_page["images"] is not None)
         table, X, preparation = load_rows(file, columns, steps, shape["metric"])
         announce_columns(table, output, all_columns=show_columns, quiet=quiet)
         describing.warn_of_scale(table, X, shape["metric"], quiet=quiet)

@@ -152,6 +152,7 @@ def serve(
             given = shape["n_components"]
             raise ValueError(f"the page shows maps of 2 or 3 dimensions, but --n-components is {given}")
         spec = make_spec(method, shape | {"n_epochs": n_epochs}, **run)
+        columns = replace(columns, constant=images is not None)
         table, X, source = load_rows(file, columns, steps, shape["metric"])
         notes = [columns_line(table.columns, table.matrix)]
         warn_of_scale(table, X, shape["metric"], quiet=False)

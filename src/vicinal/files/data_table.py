@@ -113,6 +113,8 @@ class ColumnChoice:
         constant columns are no features.
     fitted : bool, default=False
         Whether the features are those of a model, whose map the rows are placed in.
+    constant : bool, default=False
+        Whether constant columns are features even so, such as the pixels in the corners of pictures.
     form : FileFormat
         How the file is written.
     encodings : mapping
@@ -132,6 +134,7 @@ class ColumnChoice:
     dates: Dates = Dates.IGNORE
     whole: bool = True
     fitted: bool = False
+    constant: bool = False
     form: FileFormat = DETECTED
     encodings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

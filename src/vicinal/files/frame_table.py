@@ -215,7 +215,7 @@ def _features(path: Path, contents: Mapping[str, Content], choice: ColumnChoice)
                 _require_numbers(path, name, contents[name], choice, help_)
         return chosen, {}
     numbers = [name for name, one in contents.items() if one.kind is Kind.NUMBERS and name]
-    why = _why_no_numbers(contents, numbers, whole=choice.whole)
+    why = _why_no_numbers(contents, numbers, drop_constant=choice.whole and not choice.constant)
     for name, content in contents.items():
         if name in choice.exclude:
             why[name] = EXCLUDED
@@ -286,8 +286,8 @@ def _are_days(numbers: NDArray[np.float64], low: float, high: float) -> bool:
     return bool(np.all(((days >= 1) & (days <= 31) & (months >= 1) & (months <= 12)) | np.isnan(numbers)))
 
 
-def _why_no_numbers(contents: Mapping[str, Content], names: Sequence[str], *, whole: bool) -> dict[str, str]:
-    """Return which numeric columns are empty, constant or ids; the first rows of a file do not show a constant one."""
+def _why_no_numbers(contents: Mapping[str, Content], names: Sequence[str], *, drop_constant: bool) -> dict[str, str]:
+    """Return which numeric columns are empty, constant (if those are dropped) or ids."""
     why = {}
     for group, numbers in _numbers(contents, names):
         n = len(numbers)
@@ -298,7 +298,7 @@ def _why_no_numbers(contents: Mapping[str, Content], names: Sequence[str], *, wh
         for a, name in enumerate(group):
             if gaps[a] == n:
                 why[name] = EMPTY
-            elif low[a] == high[a] and not gaps[a] and n > 1 and whole:
+            elif low[a] == high[a] and not gaps[a] and n > 1 and drop_constant:
                 why[name] = CONSTANT
             elif counts[a] and _are_days(numbers[:, a], low[a], high[a]):
                 why[name] = f"{DATES}, such as {low[a]:.0f}"
