@@ -120,9 +120,12 @@ export class ValueColumn {
     return Number.isNaN(value) ? "missing" : full(value);
   }
 
-  /** Returns the number of a row as it was before it became a float32, as far as that can be told. */
   number(row: number): number {
-    const value = this.values[row]!;
+    return this.exact(this.values[row]!);
+  }
+
+  /** Returns a number as it was before it became a float32, as far as that can be told. */
+  exact(value: number): number {
     return this.values instanceof Float32Array ? shortest(value) : value;
   }
 

@@ -48,6 +48,7 @@ export class Dom {
 }
 
 const NUMBER = new Intl.NumberFormat("en");
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
 export function count(n: number): string {
   return NUMBER.format(n);
@@ -61,7 +62,8 @@ export function plural(n: number, one: string, many = `${one}s`): string {
 export function short(value: number, digits = 3): string {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
-  if (size >= 1e6 || (size > 0 && size < 1e-3)) return value.toExponential(2).replace("e+", "e").replace(/\.?0+e/, "e");
+  if (size >= 1e6 && size < HUGE) return COMPACT.format(value);
+  if (size >= HUGE || (size > 0 && size < 1e-3)) return value.toExponential(2).replace("e+", "e").replace(/\.?0+e/, "e");
   if (Number.isInteger(value)) return size < 10_000 ? String(value) : NUMBER.format(value);
   const rounded = Number(value.toPrecision(Math.max(digits, Math.ceil(Math.log10(size + 1)))));
   return Math.abs(rounded) < 10_000 ? String(rounded) : NUMBER.format(rounded);

@@ -114,7 +114,7 @@ function range(state: State): { block: HTMLElement; update: () => void } {
   }
   const round = (value: number) => (values instanceof Float32Array ? shortest(value) : value);
   const fields = [low, high].map((end, a) => {
-    const input = el("input", { type: "number", step: "any", id: a ? "range-high" : "range-low", placeholder: full(round(end)) });
+    const input = el("input", { type: "number", step: "any", id: a ? "range-high" : "range-low", placeholder: full(round(end)), title: full(round(end)) });
     input.setAttribute("aria-label", `${a ? "Largest" : "Smallest"} ${column!.name} to show`);
     return input;
   }) as [HTMLInputElement, HTMLInputElement];

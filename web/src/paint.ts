@@ -2,7 +2,7 @@
 // its color; the colors themselves depend on the theme.
 import { ClassColumn, type Codes, type Column, MOST_AS_CLASSES, type Numbers, ValueColumn } from "./columns";
 import type { Palette } from "./data";
-import { short } from "./element";
+import { full, short } from "./element";
 
 export type ThemeName = "light" | "dark";
 export type ScaleKind = "linear" | "quantile" | "log";
@@ -112,7 +112,7 @@ function numbered(column: ValueColumn): Classes {
   const known = distinct(column.values) ?? [];
   const codeOf = new Map(known.map((value, code) => [value, code]));
   const codes = Uint16Array.from(column.values, (value) => codeOf.get(value) ?? known.length);
-  return { names: known.map((value) => short(value, 6)), codes, missing: column.missing };
+  return { names: known.map((value) => full(column.exact(value))), codes, missing: column.missing };
 }
 
 interface Scaled {

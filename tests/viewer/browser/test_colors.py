@@ -25,6 +25,8 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "width": WIDTH,
         "year": 1900 + np.arange(N),
         "rank": np.arange(N) % 4,
+        "day": 20_240_101 + np.arange(N) % 3,
+        "cost": 1e6 * (1 + np.arange(N) % 100),
         "income": 10.0 ** np.linspace(0, 4, N),
         "note": [f"note {a}" for a in range(N)],
     }
@@ -40,7 +42,7 @@ def choose(page: Any, name: str) -> None:
 def test_any_column_but_texts_colors_the_points(open_page: Open, exported: Path) -> None:
     page = open_page(exported)
     options = page.locator("#color-by option").all_inner_texts()
-    assert options == ["nothing", "animal", "width", "year", "rank", "income"]
+    assert options == ["nothing", "animal", "width", "year", "rank", "day", "cost", "income"]
     assert near(pixels(page), rgb(palette(3)[1])) > 300
     choose(page, "")
     assert near(pixels(page), rgb(palette(1)[0])) > 900
@@ -72,6 +74,18 @@ def test_whole_numbers_are_a_scale_that_can_be_classes(open_page: Open, exported
     assert page.locator("#legend .class .name").all_inner_texts() == ["0", "1", "2", "3"]
     page.click("#as-linear")
     assert page.locator("#legend .class").count() == 0
+    choose(page, "day")
+    page.click("#as-classes")
+    days = ["20,240,101", "20,240,102", "20,240,103"]
+    assert page.locator("#legend .class .name").all_inner_texts() == days
+
+
+def test_large_numbers_are_written_as_numbers(open_page: Open, exported: Path) -> None:
+    page = open_page(exported)
+    choose(page, "cost")
+    assert page.inner_text(".ticks").split() == ["20M", "40M", "60M", "80M", "100M"]
+    for field, number in (("#range-low", "1,000,000"), ("#range-high", "100,000,000")):
+        assert page.get_attribute(field, "placeholder") == page.get_attribute(field, "title") == number
 
 
 def test_scales_are_linear_quantile_or_log(open_page: Open, exported: Path) -> None:

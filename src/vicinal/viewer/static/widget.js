@@ -23,34 +23,38 @@ var n = class {
 	say(e) {
 		this.get("said").textContent = e;
 	}
-}, r = new Intl.NumberFormat("en");
-function i(e) {
+}, r = new Intl.NumberFormat("en"), i = new Intl.NumberFormat("en", {
+	notation: "compact",
+	maximumSignificantDigits: 3
+});
+function a(e) {
 	return r.format(e);
 }
-function a(e, t, n = `${t}s`) {
-	return `${i(e)} ${e === 1 ? t : n}`;
+function o(e, t, n = `${t}s`) {
+	return `${a(e)} ${e === 1 ? t : n}`;
 }
-function o(e, t = 3) {
+function s(e, t = 3) {
 	if (!Number.isFinite(e)) return "–";
 	let n = Math.abs(e);
-	if (n >= 1e6 || n > 0 && n < .001) return e.toExponential(2).replace("e+", "e").replace(/\.?0+e/, "e");
+	if (n >= 1e6 && n < u) return i.format(e);
+	if (n >= u || n > 0 && n < .001) return e.toExponential(2).replace("e+", "e").replace(/\.?0+e/, "e");
 	if (Number.isInteger(e)) return n < 1e4 ? String(e) : r.format(e);
-	let i = Number(e.toPrecision(Math.max(t, Math.ceil(Math.log10(n + 1)))));
-	return Math.abs(i) < 1e4 ? String(i) : r.format(i);
+	let a = Number(e.toPrecision(Math.max(t, Math.ceil(Math.log10(n + 1)))));
+	return Math.abs(a) < 1e4 ? String(a) : r.format(a);
 }
-var s = new Intl.NumberFormat("en", { maximumFractionDigits: 15 }), [c, l] = [1e-6, 0x38d7ea4c68000];
-function u(e) {
-	let t = Math.abs(e);
-	return t !== 0 && (t < c || t >= l) || t < 1e4 ? String(e) : s.format(e);
-}
+var c = new Intl.NumberFormat("en", { maximumFractionDigits: 15 }), [l, u] = [1e-6, 0x38d7ea4c68000];
 function d(e) {
+	let t = Math.abs(e);
+	return t !== 0 && (t < l || t >= u) || t < 1e4 ? String(e) : c.format(e);
+}
+function f(e) {
 	for (let t = 6; t < 9; t++) {
 		let n = Number(e.toPrecision(t));
 		if (Math.fround(n) === e) return n;
 	}
 	return e;
 }
-var f = {
+var p = {
 	"zoom-in": "M8 3v10M3 8h10",
 	"zoom-out": "M3 8h10",
 	fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
@@ -68,14 +72,14 @@ var f = {
 	pause: "M5.5 3.5v9M10.5 3.5v9",
 	play: "M5 3l8 5-8 5z"
 };
-function p(e) {
+function m(e) {
 	return t("svg", {
 		viewBox: "0 0 16 16",
 		"aria-hidden": "true",
 		class: "icon"
-	}, t("path", { d: f[e] }));
+	}, t("path", { d: p[e] }));
 }
-function m(t, n) {
+function h(t, n) {
 	let r = URL.createObjectURL(n);
 	e("a", {
 		href: r,
@@ -83,7 +87,7 @@ function m(t, n) {
 	}).click(), setTimeout(() => URL.revokeObjectURL(r), 1e3);
 }
 // src/card.ts
-var h = 14, g = class {
+var g = 14, _ = class {
 	element;
 	state;
 	row = -1;
@@ -92,18 +96,18 @@ var h = 14, g = class {
 		this.element = e, this.state = t;
 	}
 	show(e, t) {
-		this.row = e, this.view = t, this.element.replaceChildren(..._(this.state, e)), this.element.hidden = !1, this.place();
+		this.row = e, this.view = t, this.element.replaceChildren(...ee(this.state, e)), this.element.hidden = !1, this.place();
 	}
 	hide() {
 		this.row = -1, this.element.hidden = !0;
 	}
 	place() {
 		if (this.row < 0 || !this.view) return;
-		let e = this.element.parentElement, [t, n] = [this.view.canvas.getBoundingClientRect(), e.getBoundingClientRect()], [r, i] = this.view.projectRow(this.row), [a, o] = [r + t.left - n.left, i + t.top - n.top], { offsetWidth: s, offsetHeight: c } = this.element, l = a + h + s > e.clientWidth - 8 ? a - h - s : a + h, u = Math.min(Math.max(8, o - c / 2), e.clientHeight - c - 8);
+		let e = this.element.parentElement, [t, n] = [this.view.canvas.getBoundingClientRect(), e.getBoundingClientRect()], [r, i] = this.view.projectRow(this.row), [a, o] = [r + t.left - n.left, i + t.top - n.top], { offsetWidth: s, offsetHeight: c } = this.element, l = a + g + s > e.clientWidth - 8 ? a - g - s : a + g, u = Math.min(Math.max(8, o - c / 2), e.clientHeight - c - 8);
 		this.element.style.transform = `translate(${Math.round(Math.max(8, l))}px, ${Math.round(Math.max(8, u))}px)`;
 	}
 };
-function _(t, n) {
+function ee(t, n) {
 	let { data: r, paint: i } = t, a = e("div", { className: "texts" });
 	if (a.append(e("div", {
 		className: "id",
@@ -157,7 +161,7 @@ var b = "", x = class {
 		return this.joined.slice(e === 0 ? 0 : this.ends[e - 1] + 1, this.ends[e]);
 	}
 	mark(e, t) {
-		this.folded ??= ie(this.joined);
+		this.folded ??= ae(this.joined);
 		let n = 0;
 		for (let r = this.folded.indexOf(e); r >= 0;) n = this.rowOf(r, n), t[n] = 1, r = this.folded.indexOf(e, this.ends[n] + 1);
 	}
@@ -169,7 +173,7 @@ var b = "", x = class {
 		}
 		return n;
 	}
-}, ee = class {
+}, S = class {
 	at(e) {
 		return String(e);
 	}
@@ -177,7 +181,7 @@ var b = "", x = class {
 		let n = Number(e);
 		/^\d+$/.test(e) && n < t.length && (t[n] = 1);
 	}
-}, S = class {
+}, C = class {
 	name;
 	names;
 	codes;
@@ -198,7 +202,7 @@ var b = "", x = class {
 		let n = this.names.map((t) => t.toLowerCase().includes(e));
 		if (n.includes(!0)) for (let e = 0; e < this.codes.length; e++) n[this.codes[e]] && (t[e] = 1);
 	}
-}, C = class {
+}, w = class {
 	name;
 	values;
 	low;
@@ -210,11 +214,13 @@ var b = "", x = class {
 	}
 	text(e) {
 		let t = this.number(e);
-		return Number.isNaN(t) ? "missing" : u(t);
+		return Number.isNaN(t) ? "missing" : d(t);
 	}
 	number(e) {
-		let t = this.values[e];
-		return this.values instanceof Float32Array ? d(t) : t;
+		return this.exact(this.values[e]);
+	}
+	exact(e) {
+		return this.values instanceof Float32Array ? f(e) : e;
 	}
 	mark() {}
 }, te = class {
@@ -231,13 +237,13 @@ var b = "", x = class {
 		this.texts.mark(e, t);
 	}
 };
-function w(e, t, n) {
-	return e.kind === "classes" ? new S(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new C(e.name, re(e, t), e.low, e.high, e.missing) : new te(e.name, new x(E(t), n));
+function ne(e, t, n) {
+	return e.kind === "classes" ? new C(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new w(e.name, ie(e, t), e.low, e.high, e.missing) : new te(e.name, new x(E(t), n));
 }
-function ne(e, t, n, r, i) {
+function re(e, t, n, r, i) {
 	if (e.kind === "texts") e.texts.append(E(n), r, i);
 	else if (e.kind === "values") {
-		let a = re(t, n);
+		let a = ie(t, n);
 		t.wide && (e.values = Float64Array.from(e.values)), (e.values = T(e.values, i)).set(a, r), [e.low, e.high, e.missing] = [
 			t.low,
 			t.high,
@@ -253,7 +259,7 @@ function ne(e, t, n, r, i) {
 		];
 	}
 }
-function re(e, t) {
+function ie(e, t) {
 	return e.wide ? new Float64Array(t) : new Float32Array(t);
 }
 function T(e, t) {
@@ -263,12 +269,12 @@ function T(e, t) {
 function E(e) {
 	return new TextDecoder().decode(e);
 }
-function ie(e) {
+function ae(e) {
 	let t = e.toLowerCase();
 	return t.length === e.length ? t : Array.from(e, (e) => e.toLowerCase().length === e.length ? e.toLowerCase() : e).join("");
 }
 // src/data.ts
-var ae = class {
+var oe = class {
 	meta;
 	n;
 	maps;
@@ -299,18 +305,18 @@ var ae = class {
 			...t
 		}, this.n = r;
 		for (let e of this.maps) e.x = T(e.x, r), e.y = T(e.y, r), e.z &&= T(e.z, r);
-		n.ids && (e === 0 && (this.ids = new x("", 0)), this.ids.append(E(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => w(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => ne(this.columns[i], t, n[`column${i}`], e, r));
+		n.ids && (e === 0 && (this.ids = new x("", 0)), this.ids.append(E(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => ne(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => re(this.columns[i], t, n[`column${i}`], e, r));
 	}
 };
-async function oe({ meta: e, section: t }) {
+async function se({ meta: e, section: t }) {
 	if (e.version !== 2) throw Error(`this program reads pages of format 2, not ${e.version}`);
 	let n = await Promise.all(e.maps.map(async ({ name: e, box: n }, r) => ({
 		name: e,
-		...se(new Uint16Array(await t(`xy${r}`)), n)
-	}))), r = await Promise.all(e.columns.map(async (n, r) => w(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new ae(e, e.n, n, r, i ? new x(E(i), e.n) : new ee());
-	return e.images && (a.image = le(e.images, t)), e.neighbors && (a.neighbors = ue(e.neighbors, e.n, t)), a;
+		...ce(new Uint16Array(await t(`xy${r}`)), n)
+	}))), r = await Promise.all(e.columns.map(async (n, r) => ne(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new oe(e, e.n, n, r, i ? new x(E(i), e.n) : new S());
+	return e.images && (a.image = ue(e.images, t)), e.neighbors && (a.neighbors = de(e.neighbors, e.n, t)), a;
 }
-function se(e, t) {
+function ce(e, t) {
 	let n = t.length / 2, r = e.length / n, i = Array.from({ length: n }, (e, r) => t[n + r] - t[r]), a = Math.max(...i) || 1, o = i.map((t, n) => {
 		let i = new Float32Array(r), o = 2 * t / a / 65535, s = -t / a;
 		for (let t = 0; t < r; t++) i[t] = e[n * r + t] * o + s;
@@ -322,11 +328,11 @@ function se(e, t) {
 		z: o[2] ?? null
 	};
 }
-function ce(e, t) {
+function le(e, t) {
 	let n = t.length / 2, r = Math.max(...e.map((e, r) => t[n + r] - t[r])) || 1;
 	return e.map((e, i) => (e - (t[i] + t[n + i]) / 2) * 2 / r);
 }
-function le(e, t) {
+function ue(e, t) {
 	let n = /* @__PURE__ */ new Map(), r = e.height * e.width;
 	return async (i) => {
 		let a = Math.floor(i / e.block);
@@ -339,7 +345,7 @@ function le(e, t) {
 		return c;
 	};
 }
-function ue({ k: e, bytes: t }, n, r) {
+function de({ k: e, bytes: t }, n, r) {
 	let i = null;
 	return async (a) => {
 		let o = await (i ??= r("neighbors").then((e) => new Uint8Array(e)));
@@ -356,7 +362,7 @@ async function D(e) {
 	return new Response(new Blob([e]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 // src/keys.ts
-var de = .12, fe = [
+var fe = .12, pe = [
 	{
 		keys: ["?"],
 		text: "Show or hide this list",
@@ -391,13 +397,13 @@ var de = .12, fe = [
 	{
 		keys: ["ArrowRight"],
 		text: "Move right",
-		act: (e) => e.pan(de, 0),
+		act: (e) => e.pan(fe, 0),
 		onMap: !0
 	},
 	{
 		keys: ["ArrowUp"],
 		text: "Move up",
-		act: (e) => e.pan(0, de),
+		act: (e) => e.pan(0, fe),
 		onMap: !0
 	},
 	{
@@ -488,8 +494,8 @@ var de = .12, fe = [
 		act: (e) => e.escape()
 	}
 ];
-function pe(e) {
-	let t = new Map(fe.flatMap((e) => e.keys.map((t) => [t, e])));
+function me(e) {
+	let t = new Map(pe.flatMap((e) => e.keys.map((t) => [t, e])));
 	e.dom.page.tabIndex = -1, (e.dom.root instanceof Document ? e.dom.root : e.dom.page).addEventListener("keydown", (n) => {
 		let [r] = n.composedPath();
 		if (r?.matches?.("input, select, textarea") || n.ctrlKey || n.metaKey || n.altKey || e.dom.page.querySelector("dialog[open]:not(#help-dialog)")) return;
@@ -497,7 +503,7 @@ function pe(e) {
 		!i || i.onMap && !r?.matches?.(".map") || (n.preventDefault(), i.act(e));
 	});
 }
-function me(t, n) {
+function he(t, n) {
 	let r = {
 		ArrowLeft: "←",
 		ArrowRight: "→",
@@ -508,7 +514,7 @@ function me(t, n) {
 		className: "keys",
 		tabIndex: 0
 	});
-	for (let { keys: a, text: o } of fe) {
+	for (let { keys: a, text: o } of pe) {
 		if (a[0] === "m" && !t || a[0] === "k" && !n) continue;
 		let s = a.slice(0, 1).map((t) => e("kbd", { textContent: r[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
 		i.append(e("dt", {}, ...s), e("dd", { textContent: o }));
@@ -521,8 +527,8 @@ function me(t, n) {
 	return i;
 }
 // src/paint.ts
-var he = 256, ge = he, _e = .005, ve = 2e5;
-function ye(e, t) {
+var ge = 256, _e = ge, ve = .005, ye = 2e5;
+function be(e, t) {
 	return {
 		column: null,
 		codes: new Uint8Array(e),
@@ -531,21 +537,21 @@ function ye(e, t) {
 		colors: () => [t.plain]
 	};
 }
-function be(e) {
-	return e instanceof S || e instanceof C && Ce(e.values) !== null;
-}
 function O(e) {
-	return e instanceof C || e instanceof S && e.numbers !== null;
+	return e instanceof C || e instanceof w && we(e.values) !== null;
+}
+function k(e) {
+	return e instanceof w || e instanceof C && e.numbers !== null;
 }
 function xe(e) {
-	return O(e) && A(e).every((e) => Number.isNaN(e) || e > 0);
+	return k(e) && A(e).every((e) => Number.isNaN(e) || e > 0);
 }
-function k(e, t) {
-	let n = e instanceof S ? {
+function Se(e, t) {
+	let n = e instanceof C ? {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : we(e), r = e instanceof S ? e.colors : [];
+	} : Te(e), r = e instanceof C ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
@@ -557,8 +563,8 @@ function k(e, t) {
 		}
 	};
 }
-function Se(e, t, n) {
-	let r = A(e), { place: i, ticks: a, low: o, high: s } = Te(r, t), c = new Uint16Array(r.length), l = {
+function Ce(e, t, n) {
+	let r = A(e), { place: i, ticks: a, low: o, high: s } = Ee(r, t), c = new Uint16Array(r.length), l = {
 		kind: t,
 		ticks: a,
 		below: 0,
@@ -567,9 +573,9 @@ function Se(e, t, n) {
 	};
 	for (let e = 0; e < r.length; e++) {
 		let t = r[e];
-		Number.isNaN(t) ? (c[e] = ge, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
+		Number.isNaN(t) ? (c[e] = _e, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: he }, (e, t) => je(n.values, t / 255));
+	let u = Array.from({ length: ge }, (e, t) => Me(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
@@ -579,26 +585,26 @@ function Se(e, t, n) {
 	};
 }
 function A(e) {
-	if (e instanceof C) return e.values;
-	if (!(e instanceof S)) return /* @__PURE__ */ new Float32Array();
+	if (e instanceof w) return e.values;
+	if (!(e instanceof C)) return /* @__PURE__ */ new Float32Array();
 	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
 	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
 }
-function Ce(e) {
+function we(e) {
 	let t = /* @__PURE__ */ new Set();
 	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
 	return [...t].sort((e, t) => e - t);
 }
-function we(e) {
-	let t = Ce(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+function Te(e) {
+	let t = we(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
 	return {
-		names: t.map((e) => o(e, 6)),
+		names: t.map((t) => d(e.exact(t))),
 		codes: r,
 		missing: e.missing
 	};
 }
-function Te(e, t) {
-	let n = Ee(e);
+function Ee(e, t) {
+	let n = De(e);
 	if (n.length === 0) return {
 		place: () => .5,
 		ticks: [],
@@ -607,7 +613,7 @@ function Te(e, t) {
 	};
 	let r = (e) => n[Math.round(e * (n.length - 1))];
 	if (t === "quantile") return {
-		place: (e) => De(n, e),
+		place: (e) => Oe(n, e),
 		ticks: [
 			0,
 			.25,
@@ -616,36 +622,36 @@ function Te(e, t) {
 			1
 		].map((e) => ({
 			at: e,
-			text: o(r(e))
+			text: s(r(e))
 		})),
 		low: n[0],
 		high: n.at(-1)
 	};
-	let i = t === "log" ? Math.log10 : (e) => e, [a, s] = [n[0], n.at(-1)], c = [r(_e), r(.995)];
-	i(c[1]) - i(c[0]) < .5 * (i(s) - i(a)) && c[1] > c[0] && ([a, s] = c);
-	let l = i(s) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
+	let i = t === "log" ? Math.log10 : (e) => e, [a, o] = [n[0], n.at(-1)], c = [r(ve), r(.995)];
+	i(c[1]) - i(c[0]) < .5 * (i(o) - i(a)) && c[1] > c[0] && ([a, o] = c);
+	let l = i(o) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? Ae(a, s) : ke(a, s)).map((e) => ({
+		ticks: (t === "log" ? je(a, o) : Ae(a, o)).map((e) => ({
 			at: u(e),
-			text: o(e)
+			text: s(e)
 		})),
 		low: a,
-		high: s
+		high: o
 	};
 }
-function Ee(e) {
-	let t = Math.max(1, Math.floor(e.length / ve)), n = [], [r, i] = [Infinity, -Infinity];
+function De(e) {
+	let t = Math.max(1, Math.floor(e.length / ye)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
 		Number.isNaN(o) || (o < r && (r = o), o > i && (i = o), a % t === 0 && n.push(o));
 	}
 	return r <= i && n.push(r, i), Float64Array.from(n).sort();
 }
-function De(e, t) {
-	return (Oe(e, t, !1) + Oe(e, t, !0)) / 2 / e.length;
+function Oe(e, t) {
+	return (ke(e, t, !1) + ke(e, t, !0)) / 2 / e.length;
 }
-function Oe(e, t, n) {
+function ke(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -653,7 +659,7 @@ function Oe(e, t, n) {
 	}
 	return r;
 }
-function ke(e, t) {
+function Ae(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -665,13 +671,13 @@ function ke(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function Ae(e, t) {
+function je(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function je(e, t) {
+function Me(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -683,8 +689,8 @@ function je(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var Me = "";
-function Ne(e, t) {
+var Ne = "";
+function Pe(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
 			i?.name,
@@ -693,7 +699,7 @@ function Ne(e, t) {
 			t.paint.classes && t.order(),
 			t.data.columns.map((e) => [e.name, e.kind])
 		]);
-		o !== n && (r = Pe(e, t)), n = o, r();
+		o !== n && (r = Fe(e, t)), n = o, r();
 	};
 	for (let e of [
 		"rows",
@@ -703,12 +709,12 @@ function Ne(e, t) {
 	]) t.listen(e, i);
 	i();
 }
-function Pe(t, n) {
-	let r = t.get("legend"), o = n.data.columns.filter((e) => e.kind !== "texts");
-	if (r.replaceChildren(), r.hidden = o.length === 0, r.hidden) return () => {};
-	if (r.append(Fe(n, o.map(({ name: e }) => e))), n.paint.scale) {
-		let e = Re(n);
-		return r.append(He(n, n.paint.scale), e.block), e.update;
+function Fe(t, n) {
+	let r = t.get("legend"), i = n.data.columns.filter((e) => e.kind !== "texts");
+	if (r.replaceChildren(), r.hidden = i.length === 0, r.hidden) return () => {};
+	if (r.append(Ie(n, i.map(({ name: e }) => e))), n.paint.scale) {
+		let e = ze(n);
+		return r.append(Ue(n, n.paint.scale), e.block), e.update;
 	}
 	if (!n.paint.classes) return () => {};
 	let s = e("button", {
@@ -719,14 +725,14 @@ function Pe(t, n) {
 	});
 	s.onclick = () => n.showAll();
 	let c = e("ul", { className: "classes" }), l = n.order();
-	for (let e of l) c.append(Ve(n, n.names[e], e));
-	let u = j(a(n.paint.classes.names.length, "class", "classes"));
-	return l.length > 2 && u.append(Le(n)), u.append(s), r.append(u, c), () => {
+	for (let e of l) c.append(He(n, n.names[e], e));
+	let u = j(o(n.paint.classes.names.length, "class", "classes"));
+	return l.length > 2 && u.append(Re(n)), u.append(s), r.append(u, c), () => {
 		s.disabled = !n.filtered;
 		let e = n.paint.colors(n.themeName);
 		[...c.children].forEach((t, r) => {
-			let a = l[r];
-			t.querySelector(".class").setAttribute("aria-pressed", String(n.shown[a] === 1)), t.querySelector(".n").textContent = i(n.counts[a]), t.querySelector(".swatch").style.background = e[a];
+			let i = l[r];
+			t.querySelector(".class").setAttribute("aria-pressed", String(n.shown[i] === 1)), t.querySelector(".n").textContent = a(n.counts[i]), t.querySelector(".swatch").style.background = e[i];
 		});
 	};
 }
@@ -737,10 +743,10 @@ function j(t, n = "") {
 		title: t
 	}), e("small", { textContent: n }));
 }
-function Fe(t, n) {
+function Ie(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: Me,
+		value: Ne,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -749,14 +755,14 @@ function Fe(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colorBy(i.value === Me ? null : i.value);
+	i.onchange = () => t.colorBy(i.value === Ne ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
 	}), i);
 	if (!r) return a;
 	let o = [], s = (e, n) => () => t.colorBy(r.name, e, n);
-	O(r) && (o.push([
+	k(r) && (o.push([
 		"linear",
 		"Linear",
 		s("scale", "linear"),
@@ -771,7 +777,7 @@ function Fe(t, n) {
 		"Log",
 		s("scale", "log"),
 		t.mode === "scale" && t.scaleKind === "log"
-	])), be(r) && o.push([
+	])), O(r) && o.push([
 		"classes",
 		"Classes",
 		s("classes"),
@@ -793,33 +799,34 @@ function Fe(t, n) {
 	}
 	return c;
 }
-var Ie = [
+var Le = [
 	["name", "by name"],
 	["size", "by size"],
 	["data", "as in data"]
 ];
-function Le(t) {
+function Re(t) {
 	let n = e("select", {
 		id: "legend-order",
 		className: "order"
 	});
 	n.setAttribute("aria-label", "Order of the classes");
-	for (let [r, i] of Ie) n.append(e("option", {
+	for (let [r, i] of Le) n.append(e("option", {
 		value: r,
 		textContent: i,
 		selected: r === t.legendOrder
 	}));
 	return n.onchange = () => t.orderBy(n.value), n;
 }
-function Re(t) {
+function ze(t) {
 	let { column: n } = t.paint, r = A(n), [i, a] = [Infinity, -Infinity];
 	for (let e of r) e < i && (i = e), e > a && (a = e);
-	let o = (e) => r instanceof Float32Array ? d(e) : e, s = [i, a].map((t, r) => {
+	let o = (e) => r instanceof Float32Array ? f(e) : e, s = [i, a].map((t, r) => {
 		let i = e("input", {
 			type: "number",
 			step: "any",
 			id: r ? "range-high" : "range-low",
-			placeholder: u(o(t))
+			placeholder: d(o(t)),
+			title: d(o(t))
 		});
 		return i.setAttribute("aria-label", `${r ? "Largest" : "Smallest"} ${n.name} to show`), i;
 	}), c = () => {
@@ -838,11 +845,11 @@ function Re(t) {
 		}
 	};
 }
-function ze(t, n) {
-	let r = t.get("filters"), o = () => {
-		let t = n.hidden.map(([e, t]) => [e, a(t.length, "class", "classes") + " hidden"]), o = n.ranges.map(([e, t, n]) => [e, Be(t, n)]);
-		r.hidden = t.length + o.length === 0;
-		let s = [...t, ...o].map(([t, r]) => {
+function Be(t, n) {
+	let r = t.get("filters"), i = () => {
+		let t = n.hidden.map(([e, t]) => [e, o(t.length, "class", "classes") + " hidden"]), i = n.ranges.map(([e, t, n]) => [e, Ve(t, n)]);
+		r.hidden = t.length + i.length === 0;
+		let s = [...t, ...i].map(([t, r]) => {
 			let i = e("button", {
 				className: "chip",
 				title: `Show all of ${t}`,
@@ -850,15 +857,15 @@ function ze(t, n) {
 			}, e("strong", { textContent: t }), ` ${r} `);
 			return i.append(e("span", { textContent: "×" })), i.lastElementChild.setAttribute("aria-hidden", "true"), e("li", {}, i);
 		});
-		r.replaceChildren(j("Filters", `${i(n.visibleCount())} of ${i(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
+		r.replaceChildren(j("Filters", `${a(n.visibleCount())} of ${a(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
 	};
-	for (let e of ["shown", "rows"]) n.listen(e, o);
-	o();
+	for (let e of ["shown", "rows"]) n.listen(e, i);
+	i();
 }
-function Be(e, t) {
-	return e === -Infinity ? `≤ ${u(t)}` : t === Infinity ? `≥ ${u(e)}` : `${u(e)} to ${u(t)}`;
+function Ve(e, t) {
+	return e === -Infinity ? `≤ ${d(t)}` : t === Infinity ? `≥ ${d(e)}` : `${d(e)} to ${d(t)}`;
 }
-function Ve(t, n, r) {
+function He(t, n, r) {
 	let i = e("button", {
 		className: "class",
 		title: n
@@ -877,8 +884,8 @@ function Ve(t, n, r) {
 		t.show((t) => Number(e || t === r));
 	}, e("li", {}, i, a);
 }
-function He(t, n) {
-	let r = t.paint.colors(t.themeName), o = e("div", {
+function Ue(t, n) {
+	let r = t.paint.colors(t.themeName), i = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
 	}), s = e("div", { className: "ticks" });
@@ -890,11 +897,11 @@ function He(t, n) {
 			style: `left:${(100 * t).toFixed(2)}%`
 		}));
 	}
-	let c = e("div", { className: "scale" }, o, s), l = n.below + n.above;
+	let c = e("div", { className: "scale" }, i, s), l = n.below + n.above;
 	if (l && c.append(e("p", {
 		className: "hint",
 		id: "clipped",
-		textContent: `${a(l, "point")} beyond the ends of the scale`
+		textContent: `${o(l, "point")} beyond the ends of the scale`
 	})), n.missing) {
 		let t = e("span", {
 			className: "swatch",
@@ -908,24 +915,24 @@ function He(t, n) {
 			textContent: "missing"
 		}), e("span", {
 			className: "n",
-			textContent: i(n.missing)
+			textContent: a(n.missing)
 		})));
 	}
 	return c;
 }
 // src/frames.ts
-var M = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
+var M = 40, We = 1, Ge = 2, Ke = 3, qe = class {
 	steps = /* @__PURE__ */ new Uint16Array();
 	async decode(e) {
 		let t = new DataView(e, 0, M), n = t.getUint8(0);
-		if (n === Ge) return qe(e);
+		if (n === Ke) return Je(e);
 		let r = t.getUint8(1), i = await D(e.slice(M)), a = {
 			run: t.getUint32(4, !0),
 			epoch: t.getUint32(8, !0),
 			epochs: t.getUint32(12, !0),
-			exact: n === We
+			exact: n === Ge
 		};
-		if (n === We) {
+		if (n === Ge) {
 			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
 				0,
 				1,
@@ -939,7 +946,7 @@ var M = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
 			};
 		}
 		let o = new Uint16Array(i), s = o.length / r;
-		if (n === Ue) {
+		if (n === We) {
 			let e = this.steps.length / r;
 			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
 		}
@@ -960,7 +967,7 @@ var M = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
 		};
 	}
 };
-async function qe(e) {
+async function Je(e) {
 	let t = new DataView(e).getUint32(M, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
 	for (let [t, r] of Object.entries(a)) o[t] = await D(e.slice(n, n + r)), n += r;
 	return {
@@ -969,7 +976,7 @@ async function qe(e) {
 		sections: o
 	};
 }
-function Je(e, t) {
+function Ye(e, t) {
 	let n = [
 		["x", e.x],
 		["y", e.y],
@@ -981,9 +988,9 @@ function Je(e, t) {
 	});
 }
 // src/turning.ts
-var Ye = 60, Xe = 1e-12;
-function Ze(e, t) {
-	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => et(e, n))), a = e.map((e, a) => t.map((t, o) => N(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + N(n, (e) => (t[e] - r[i]) ** 2), 0), s = Qe(a);
+var Xe = 60, Ze = 1e-12;
+function Qe(e, t) {
+	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => tt(e, n))), a = e.map((e, a) => t.map((t, o) => N(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + N(n, (e) => (t[e] - r[i]) ** 2), 0), s = $e(a);
 	if (!s || !(o > 0)) return;
 	let c = a.reduce((e, t, n) => e + t.reduce((e, t, r) => e + t * s[n][r], 0), 0) / o;
 	if (!(c > 0)) return;
@@ -996,17 +1003,17 @@ function Ze(e, t) {
 		}
 	});
 }
-function Qe(e) {
+function $e(e) {
 	let t = Math.max(...e.flat().map(Math.abs)), n = e.map((e) => e.map((e) => e / t));
-	for (let e = 0; e < Ye; e++) {
-		let e = $e(n);
+	for (let e = 0; e < Xe; e++) {
+		let e = et(n);
 		if (!e) return null;
 		let t = n.map((t, n) => t.map((t, r) => (t + e[r][n]) / 2)), r = Math.max(...t.flatMap((e, t) => e.map((e, r) => Math.abs(e - n[t][r]))));
-		if (n = t, r < Xe) break;
+		if (n = t, r < Ze) break;
 	}
 	return n;
 }
-function $e(e) {
+function et(e) {
 	let t = e.length, n = e.map((e, t) => [...e, ...e.map((e, n) => Number(t === n))]);
 	for (let e = 0; e < t; e++) {
 		let r = e;
@@ -1023,7 +1030,7 @@ function $e(e) {
 	}
 	return n.map((e) => e.slice(t));
 }
-function et(e, t) {
+function tt(e, t) {
 	return N(t, (t) => e[t]) / t;
 }
 function N(e, t) {
@@ -1032,14 +1039,14 @@ function N(e, t) {
 	return n;
 }
 // src/live.ts
-var tt = {
+var nt = {
 	starting: "Starting",
 	neighbors: "Finding neighbors",
 	graph: "Building the graph",
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, nt = 300, rt = 5e3, it = 5e4, at = 8, ot = 3e3, st = class {
+}, rt = 300, it = 5e3, at = 5e4, ot = 8, st = 3e3, ct = class {
 	page;
 	live;
 	frames = 0;
@@ -1054,7 +1061,7 @@ var tt = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = nt;
+	retry = rt;
 	touched = !1;
 	queue = Promise.resolve();
 	run = null;
@@ -1088,9 +1095,9 @@ var tt = {
 	connect() {
 		let e = new URL(this.live.feed, location.href);
 		e.protocol = "ws:";
-		let t = new WebSocket(e), n = new Ke();
+		let t = new WebSocket(e), n = new qe();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = nt;
+			this.retry = rt;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
 			if (typeof e == "string") {
@@ -1100,7 +1107,7 @@ var tt = {
 			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
 			this.queue = r.catch(() => t.close());
 		}, t.onclose = () => {
-			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(rt, this.retry * 2);
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(it, this.retry * 2);
 		}, this.socket = t;
 	}
 	drop() {
@@ -1113,19 +1120,19 @@ var tt = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= it || this.frames % at === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= at || this.frames % ot === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
 	}
 	async place(e) {
 		let { view: t, state: n } = this.page, r = n.data.maps[0], i = this.run !== null && e.run !== this.run;
-		i && (this.before = this.frames ? ct(r) : null), this.run = e.run;
+		i && (this.before = this.frames ? lt(r) : null), this.run = e.run;
 		let a = i ? this.before : null;
-		Je(e, r);
+		Ye(e, r);
 		let o = ({ x: e, y: t, z: n }) => n ? [
 			e,
 			t,
 			n
 		] : [e, t];
-		this.before?.x.length === r.x.length && Ze(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, ct(r)), t.places = r);
+		this.before?.x.length === r.x.length && Qe(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, lt(r)), t.places = r);
 	}
 	offerNeighbors() {
 		let { state: e } = this.page, t = this.exact !== null && this.live.neighbors;
@@ -1152,12 +1159,12 @@ var tt = {
 		let t = new Uint8Array(this.page.state.data.n);
 		this.arrivals = e ? [] : this.arrivals.slice(-2);
 		let n = this.arrivals.at(-1);
-		return !n || performance.now() - n.at > ot ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+		return !n || performance.now() - n.at > st ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
 	}
 	build() {
 		let t = this.page.dom.get("live");
 		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), ft(t)));
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), pt(t)));
 		this.parts.again.onclick = () => {
 			let e = {};
 			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
@@ -1177,7 +1184,7 @@ var tt = {
 		});
 		return i.onclick = async () => {
 			let e = await fetch(t);
-			e.ok ? m(r, await e.blob()) : this.parts.note.textContent = (await e.json()).error;
+			e.ok ? h(r, await e.blob()) : this.parts.note.textContent = (await e.json()).error;
 		}, i;
 	}
 	upload() {
@@ -1203,15 +1210,15 @@ var tt = {
 	}
 	told(e) {
 		this.status = e;
-		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? ut(e.growth) : lt(e);
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? dt(e.growth) : ut(e);
 		t.textContent = o ? e.state === "paused" ? "Paused" : l : {
 			done: "Done",
 			failed: "Failed",
 			waiting: "Waiting"
-		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...dt(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(p(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...ft(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(m(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
 	}
 };
-function ct({ name: e, x: t, y: n, z: r }) {
+function lt({ name: e, x: t, y: n, z: r }) {
 	return {
 		name: e,
 		x: t.slice(),
@@ -1219,15 +1226,15 @@ function ct({ name: e, x: t, y: n, z: r }) {
 		z: r?.slice() ?? null
 	};
 }
-function lt({ stage: e, epoch: t, n_epochs: n }) {
+function ut({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
-		stage: tt[e] ?? e,
+		stage: nt[e] ?? e,
 		done: r ? t / n : null,
-		note: r ? `Epoch ${i(t)} of ${i(n)}` : ""
+		note: r ? `Epoch ${a(t)} of ${a(n)}` : ""
 	};
 }
-function ut({ rows: e, total: t, placed: n }) {
+function dt({ rows: e, total: t, placed: n }) {
 	let r = t === null || e < t;
 	return {
 		stage: r ? "Rows are arriving" : "Settling the map",
@@ -1235,21 +1242,21 @@ function ut({ rows: e, total: t, placed: n }) {
 		note: r ? "Larger points are the newest." : ""
 	};
 }
-function dt({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthiness: s }) {
+function ft({ rows: t, total: n, placed: r, pending: i, coverage: o, trustworthiness: s }) {
 	return [
 		[
 			"read",
-			n === null ? i(t) : `${i(t)} of ${i(n)}`,
+			n === null ? a(t) : `${a(t)} of ${a(n)}`,
 			"Rows read from the file"
 		],
 		[
 			"placed",
-			i(r),
+			a(r),
 			"Rows placed on the map"
 		],
 		[
 			"pending",
-			i(a),
+			a(i),
 			"Rows that wait for neighbors or still move"
 		],
 		[
@@ -1267,7 +1274,7 @@ function dt({ rows: t, total: n, placed: r, pending: a, coverage: o, trustworthi
 		title: r
 	}), e("dd", { textContent: n })]);
 }
-function ft(t) {
+function pt(t) {
 	if ("choices" in t) {
 		let n = e("select", { name: t.name });
 		return n.append(...t.choices.map((n) => e("option", {
@@ -1286,7 +1293,7 @@ function ft(t) {
 	});
 }
 // src/beyond.ts
-var P = 12, pt = 26, mt = 76, ht = .6, gt = class {
+var P = 12, mt = 26, ht = 76, gt = .6, _t = class {
 	layer;
 	view;
 	constructor(e, t) {
@@ -1294,7 +1301,7 @@ var P = 12, pt = 26, mt = 76, ht = .6, gt = class {
 	}
 	place() {
 		let { outliers: e, eye: t, overview: n } = this.view, r = /* @__PURE__ */ new Map();
-		for (let i of t.distance < ht * n ? [] : e) {
+		for (let i of t.distance < gt * n ? [] : e) {
 			let [e, n] = this.view.projectRow(i);
 			if (e >= 0 && n >= 0 && e <= t.width && n <= t.height) continue;
 			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * P + P) % P;
@@ -1306,22 +1313,22 @@ var P = 12, pt = 26, mt = 76, ht = .6, gt = class {
 		this.layer.replaceChildren(...[...r.values()].map((e) => this.mark(e)));
 	}
 	mark(t) {
-		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [o, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - pt) / Math.max(1e-6, Math.abs(o)), (r / 2 - (s > 0 ? mt : pt)) / Math.max(1e-6, Math.abs(s))), l = `${a(t.length, "point")} far outside`, u = e("span", {
+		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [a, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - mt) / Math.max(1e-6, Math.abs(a)), (r / 2 - (s > 0 ? ht : mt)) / Math.max(1e-6, Math.abs(s))), l = `${o(t.length, "point")} far outside`, u = e("span", {
 			textContent: "→",
 			style: `transform:rotate(${(i * 180 / Math.PI).toFixed(0)}deg)`
 		}), d = e("button", {
 			title: `Show ${l}`,
 			onclick: () => void this.view.zoomTo(t.map(({ row: e }) => e))
 		}, u, String(t.length));
-		return d.setAttribute("aria-label", `Show ${l}`), d.style.left = `${Math.round(n / 2 + o * c)}px`, d.style.top = `${Math.round(r / 2 + s * c)}px`, d;
+		return d.setAttribute("aria-label", `Show ${l}`), d.style.left = `${Math.round(n / 2 + a * c)}px`, d.style.top = `${Math.round(r / 2 + s * c)}px`, d;
 	}
-}, F = 240, I = 1.15, _t = 2, vt = 3, yt = [
+}, F = 240, I = 1.15, vt = 2, yt = 3, bt = [
 	.95,
 	.8,
 	.6,
 	.4,
 	.2
-], bt = class {
+], xt = class {
 	canvas;
 	state;
 	view;
@@ -1348,14 +1355,14 @@ var P = 12, pt = 26, mt = 76, ht = .6, gt = class {
 		let { width: e, height: t, unit: n, center: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = xt(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
-			a.globalAlpha = .35 + .55 * t / yt.length, a.beginPath();
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = L(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / bt.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function xt(e) {
+function L(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
 function St({ x: e, y: t }, n) {
@@ -1365,14 +1372,14 @@ function St({ x: e, y: t }, n) {
 		let [s, c] = [Math.floor((e[o] + I) * i), Math.floor((t[o] + I) * i)];
 		s < 0 || c < 0 || s >= F || c >= F || (r[c * F + s]++, a++);
 	}
-	for (let e = 0; e < vt; e++) r = Ct(Ct(r, 1), F);
-	return yt.map((e) => Tt(r, wt(r, e * a), (e) => e / i - I));
+	for (let e = 0; e < yt; e++) r = Ct(Ct(r, 1), F);
+	return bt.map((e) => Tt(r, wt(r, e * a), (e) => e / i - I));
 }
 function Ct(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
 		let i = t === 1 ? r % F : Math.floor(r / F), a = 0;
-		for (let n = -2; n <= _t; n++) i + n >= 0 && i + n < F && (a += e[r + n * t]);
+		for (let n = -2; n <= vt; n++) i + n >= 0 && i + n < F && (a += e[r + n * t]);
 		n[r] = a / 5;
 	}
 	return n;
@@ -1408,7 +1415,7 @@ function Tt(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var L = {
+var R = {
 	mouse: 9,
 	touch: 22
 }, Et = 5, Dt = 3, Ot = 300, kt = class {
@@ -1443,7 +1450,7 @@ var L = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, L.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, R.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
@@ -1473,7 +1480,7 @@ var L = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? L.touch : L.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? R.touch : R.mouse), r);
 	}
 	isDoubleTap(e) {
 		let t = performance.now(), n = t - this.lastTap.at < Ot && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
@@ -1500,7 +1507,7 @@ function At(e) {
 	};
 }
 // src/crowd.ts
-var R = 14, jt = 4e4, Mt = class {
+var z = 14, jt = 4e4, Mt = class {
 	rows;
 	seen;
 	begins;
@@ -1511,8 +1518,8 @@ var R = 14, jt = 4e4, Mt = class {
 		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / jt)), a = Nt(e, t, i);
 		i > 1 && a.rows.length * i <= jt && (a = Nt(e, t, i = 1)), this.complete = i === 1;
 		let { rows: o, seen: s } = a;
-		this.columns = Math.ceil(n / R) || 1, this.lines = Math.ceil(r / R) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
-		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / R) * this.columns + Math.floor(s[2 * t] / R));
+		this.columns = Math.ceil(n / z) || 1, this.lines = Math.ceil(r / z) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
+		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / z) * this.columns + Math.floor(s[2 * t] / z));
 		for (let e of c) this.begins[e + 1]++;
 		for (let e = 0; e + 1 < this.begins.length; e++) this.begins[e + 1] += this.begins[e];
 		let l = this.begins.slice();
@@ -1532,8 +1539,8 @@ var R = 14, jt = 4e4, Mt = class {
 		}));
 	}
 	within({ left: e, right: t, top: n, bottom: r }, i, a) {
-		let o = 0, s = Math.max(0, Math.floor(e / R)), c = Math.min(this.columns - 1, Math.floor(t / R));
-		for (let l = Math.max(0, Math.floor(n / R)); l <= Math.min(this.lines - 1, Math.floor(r / R)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
+		let o = 0, s = Math.max(0, Math.floor(e / z)), c = Math.min(this.columns - 1, Math.floor(t / z));
+		for (let l = Math.max(0, Math.floor(n / z)); l <= Math.min(this.lines - 1, Math.floor(r / z)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
 			let [s, c] = [this.seen[2 * u], this.seen[2 * u + 1]];
 			if (!(s < e || s > t || c < n || c > r)) {
 				if (a(this.rows[u])) return Infinity;
@@ -1652,7 +1659,7 @@ function Rt(e, t) {
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function z({ x: e, y: t, z: n }, r) {
+function B({ x: e, y: t, z: n }, r) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1715,7 +1722,7 @@ var Kt = {
 		fewest: 6,
 		most: 20
 	}
-}, qt = 3, Jt = .08, Yt = .004, Xt = 6, Zt = .01, B = 32, Qt = 100, $t = 2e5;
+}, qt = 3, Jt = .08, Yt = .004, Xt = 6, Zt = .01, V = 32, Qt = 100, $t = 2e5;
 function en(e, t, n, r = () => !0) {
 	let i = [];
 	for (let t = 0; t < e.x.length; t++) r(t) && i.push(t);
@@ -1756,7 +1763,7 @@ function en(e, t, n, r = () => !0) {
 }
 function tn(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
-		let [a, o, s] = ce(n, t);
+		let [a, o, s] = le(n, t);
 		return {
 			text: e,
 			code: -1,
@@ -1783,7 +1790,7 @@ var nn = class {
 	begins;
 	constructor(e, t, n, r, i) {
 		this.places = e, this.codes = t, this.classes = n;
-		let { x: a, y: o, z: s } = e, c = Ht(e) ?? z(e), l = Math.max(c.width, c.height) / 2;
+		let { x: a, y: o, z: s } = e, c = Ht(e) ?? B(e), l = Math.max(c.width, c.height) / 2;
 		this.deep = s !== null;
 		let { fewest: u, most: d } = this.deep ? Kt.deep : Kt.flat;
 		this.side = Math.min(d, Math.max(u, Math.round(this.deep ? Math.cbrt(a.length) : Math.sqrt(a.length) * .9)));
@@ -1843,11 +1850,11 @@ var nn = class {
 		return a;
 	}
 	purest(e, t) {
-		let n = Math.min(e.length, Xt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, B)), a = e.filter((e) => i.has(this.cells[e]));
+		let n = Math.min(e.length, Xt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, V)), a = e.filter((e) => i.has(this.cells[e]));
 		return a.length ? a : e;
 	}
 	anchor(e, t, n) {
-		let r = rn(this.places, e), i = Math.max(1, e.length / B), a = [r, ...Array.from({ length: Math.min(B, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
+		let r = rn(this.places, e), i = Math.max(1, e.length / V), a = [r, ...Array.from({ length: Math.min(V, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
 			row: e,
 			from: on(this.places, e, r)
 		})), o = {
@@ -1969,7 +1976,7 @@ var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn 
 		if (this.codes = null, e.n < ln) return [];
 		let n = this.view.places === e.maps[0];
 		if (!t.classes && n && e.meta.clusters.length) return tn(e.meta.clusters, e.meta.maps[0].box);
-		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && k(r, e.meta.palette).classes);
+		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && Se(r, e.meta.palette).classes);
 		return !i || i.names.length > cn ? [] : (this.codes = i.codes, en(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
 	}
 	locate() {
@@ -2106,9 +2113,9 @@ function wn(e, t) {
 	return e.left > t.right + gn || e.right < t.left - gn || e.top > t.bottom || e.bottom < t.top;
 }
 function Tn(e, t) {
-	return V(e, t[0], t[1]) * V(e, t[2], t[3]) < 0 && V(t, e[0], e[1]) * V(t, e[2], e[3]) < 0;
+	return H(e, t[0], t[1]) * H(e, t[2], t[3]) < 0 && H(t, e[0], e[1]) * H(t, e[2], e[3]) < 0;
 }
-function V([e, t, n, r], i, a) {
+function H([e, t, n, r], i, a) {
 	return (n - e) * (a - t) - (r - t) * (i - e);
 }
 function En(e, [t, n, r, i]) {
@@ -2202,7 +2209,7 @@ var Dn = class {
 	}
 	setColors(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...H(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...U(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -2216,7 +2223,7 @@ var Dn = class {
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = H(t);
+		let [a, o, s] = U(t);
 		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("center"), ...e.center), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
@@ -2228,7 +2235,7 @@ var Dn = class {
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...H(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...U(r), 1] : [
 			0,
 			0,
 			0,
@@ -2253,7 +2260,7 @@ var Dn = class {
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function H(e) {
+function U(e) {
 	return [
 		1,
 		3,
@@ -2280,10 +2287,10 @@ function Nn(e) {
 	return t;
 }
 // src/state.ts
-var U = {
+var W = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, W = {
+}, G = {
 	light: "#16181d",
 	dark: "#ffffff"
 }, Pn = class {
@@ -2304,13 +2311,13 @@ var U = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = In(e.meta.theme), this.paint = ye(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
+		this.data = e, this.themeName = In(e.meta.theme), this.paint = be(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
 	}
 	colorBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
-		let a = r && O(r) && (t === "scale" || !(t === "classes" && be(r))) && (t === "scale" || !(r instanceof S));
-		this.paint = !r || r.kind === "texts" ? ye(this.data.n, i) : a ? Se(r, n, i) : k(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
+		let a = r && k(r) && (t === "scale" || !(t === "classes" && O(r))) && (t === "scale" || !(r instanceof C));
+		this.paint = !r || r.kind === "texts" ? be(this.data.n, i) : a ? Ce(r, n, i) : Se(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
@@ -2372,13 +2379,13 @@ var U = {
 		this.mask = null;
 		for (let [n, { names: r, range: i }] of this.filters) {
 			let a = this.data.column(n);
-			if (a && i && O(a)) {
+			if (a && i && k(a)) {
 				let t = A(a);
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let n = 0; n < e; n++) t[n] >= i[0] && t[n] <= i[1] || (this.mask[n] = 0);
 			}
-			if (!a || !r || !be(a)) continue;
-			let { codes: o, names: s } = k(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
+			if (!a || !r || !O(a)) continue;
+			let { codes: o, names: s } = Se(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
 			if (!c.every((e) => e === 1)) {
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let t = 0; t < e; t++) c[o[t]] || (this.mask[t] = 0);
@@ -2514,7 +2521,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = W[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Xn, 1.25 * i) * e, l = this.moving && !t ? Gn : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = G[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Xn, 1.25 * i) * e, l = this.moving && !t ? Gn : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
@@ -2541,7 +2548,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, U[n.themeName], u);
+		}), r.draw(this.eye.camera, W[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -2601,12 +2608,12 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = z(this.places), n = Ht(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= Yn, i = r ? n : t;
+		let t = B(this.places), n = Ht(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= Yn, i = r ? n : t;
 		this.outliers = r ? Ut(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centerOf(e), Math.min(this.eye.distance, .5));
-		let t = z(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
+		let t = B(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, r),
@@ -2726,7 +2733,7 @@ var tr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lines near",
 			"aria-hidden": "true"
 		}), f = e("div", { className: "beyond" });
-		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Qn(o, r, i), this.names = new Cn(u, c, r, this.view), this.density = new bt(s, r, this.view), this.nearest = new Dn(d, r, this.view), this.beyond = new gt(f, this.view), this.gestures = new kt(this.view, {
+		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Qn(o, r, i), this.names = new Cn(u, c, r, this.view), this.density = new xt(s, r, this.view), this.nearest = new Dn(d, r, this.view), this.beyond = new _t(f, this.view), this.gestures = new kt(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
@@ -2760,23 +2767,23 @@ function rr(e, t, n) {
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var ir = 210, G = 20, ar = 20, K = 48, q = 40, or = 24, J = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", sr = 4e4;
+var ir = 210, K = 20, ar = 20, q = 48, J = 40, or = 24, Y = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", sr = 4e4;
 function cr(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
 			"png-1",
-			() => Y(t, 1)
+			() => X(t, 1)
 		],
 		[
 			"PNG, 2×",
 			"png-2",
-			() => Y(t, 2)
+			() => X(t, 2)
 		],
 		[
 			"PNG, 4×",
 			"png-4",
-			() => Y(t, 4)
+			() => X(t, 4)
 		],
 		[
 			"SVG",
@@ -2800,12 +2807,12 @@ function cr(t) {
 		textContent: "The present view with its title, names and legend. Texts of an SVG can be edited."
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
-async function Y(t, n) {
+async function X(t, n) {
 	let { width: r, height: i, panes: a } = fr(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = U[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = W[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
 		s.drawImage(lr(e, n), r, i, a.width, a.height), e.density.wanted && xr(s, t, e, r, i);
@@ -2813,7 +2820,7 @@ async function Y(t, n) {
 	}
 	for (let e of mr(t, r)) _r(s, t, e);
 	let c = await new Promise((e) => o.toBlob(e, "image/png"));
-	c && m(`${Sr(t)}.png`, c);
+	c && h(`${Sr(t)}.png`, c);
 }
 function lr(t, n) {
 	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
@@ -2830,13 +2837,13 @@ function ur(e) {
 		width: n,
 		height: r,
 		viewBox: `0 0 ${n} ${r}`,
-		"font-family": J,
+		"font-family": Y,
 		"font-size": 12.5
 	});
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: U[a.themeName]
+		fill: W[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2848,7 +2855,7 @@ function ur(e) {
 		if (u.append(dr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
 			d: br(n, e),
 			fill: "none",
-			stroke: xt(a),
+			stroke: L(a),
 			"stroke-opacity": .6
 		}));
 		for (let t of n.names.placed) u.append(...yr(e, t));
@@ -2856,7 +2863,7 @@ function ur(e) {
 	});
 	for (let t of mr(e, n)) o.append(gr(e, t));
 	let s = new XMLSerializer().serializeToString(o);
-	m(`${Sr(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+	h(`${Sr(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
 }
 function dr(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
@@ -2887,9 +2894,9 @@ function fr(e) {
 		return {
 			pane: e,
 			x: n - t.left,
-			y: r - t.top + K
+			y: r - t.top + q
 		};
-	}), r = pr(e).length, i = Math.max(t.height + K, 68 + r * ar + G);
+	}), r = pr(e).length, i = Math.max(t.height + q, 68 + r * ar + K);
 	return {
 		width: t.width + (r ? ir : 0),
 		height: i,
@@ -2912,36 +2919,36 @@ function pr(e) {
 		color: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
-	})).filter(({ shown: e }) => e), a = r.slice(0, q);
-	return r.length > q && a.push({
-		text: `and ${i(r.length - q)} more`,
+	})).filter(({ shown: e }) => e), i = r.slice(0, J);
+	return r.length > J && i.push({
+		text: `and ${a(r.length - J)} more`,
 		color: "",
 		n: 0,
 		shown: !0
-	}), a;
+	}), i;
 }
 function mr(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
-		x: G,
+		x: K,
 		y: 31,
 		text: n.data.meta.title,
 		bold: !0,
 		size: 18
-	}], { column: a, scale: o } = n.paint;
-	if (!a) return r;
-	let s = t - ir + G;
+	}], { column: i, scale: o } = n.paint;
+	if (!i) return r;
+	let s = t - ir + K;
 	if (r.push({
 		kind: "text",
 		x: s,
 		y: 31,
-		text: hr(a.name),
+		text: hr(i.name),
 		bold: !0
 	}), o) {
 		r.push({
 			kind: "bar",
 			x: s,
-			y: K
+			y: q
 		});
 		for (let { at: e, text: t } of o.ticks) r.push({
 			kind: "text",
@@ -2952,7 +2959,7 @@ function mr(e, t) {
 			size: 11
 		});
 	}
-	return pr(e).forEach(({ text: e, color: n, n: a }, o) => {
+	return pr(e).forEach(({ text: e, color: n, n: i }, o) => {
 		if (!e) return;
 		let c = 54 + o * ar;
 		n && r.push({
@@ -2965,11 +2972,11 @@ function mr(e, t) {
 			x: s + (n ? 18 : 0),
 			y: c + 4.5,
 			text: hr(e)
-		}), a && r.push({
+		}), i && r.push({
 			kind: "text",
-			x: t - G,
+			x: t - K,
 			y: c + 4.5,
-			text: i(a),
+			text: a(i),
 			anchor: "end"
 		});
 	}), r;
@@ -2998,7 +3005,7 @@ function gr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 	return t("text", {
 		x: r,
 		y: i,
-		fill: W[e.state.themeName],
+		fill: G[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
@@ -3007,15 +3014,15 @@ function gr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 function _r(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colors(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${J}`, e.fillStyle = W[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${Y}`, e.fillStyle = G[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
 function vr(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${J}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = W[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${Y}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = G[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = U[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = W[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = W[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = G[t.state.themeName], e.fillText(n.text, a, o);
 }
 function yr(e, n) {
-	let r = [], i = W[e.state.themeName];
+	let r = [], i = G[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -3032,7 +3039,7 @@ function yr(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: U[e.state.themeName],
+		stroke: W[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -3050,7 +3057,7 @@ function br(e, t) {
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
 function xr(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = xt(t.state), e.globalAlpha = .6;
+	e.save(), e.translate(r, i), e.strokeStyle = L(t.state), e.globalAlpha = .6;
 	for (let t of n.density.contours) e.stroke(new Path2D(br(n, t)));
 	e.restore();
 }
@@ -3058,10 +3065,10 @@ function Sr(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var X = 50, Cr = 120;
+var Z = 50, Cr = 120;
 function wr(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
-	e.page.querySelector(".search .glyph").append(p("search"));
+	e.page.querySelector(".search .glyph").append(m("search"));
 	let a = 0, o = [], s = () => {
 		let e = r.value.trim().toLowerCase();
 		o = e ? Tr(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Er(t, o, n, () => c()) : []);
@@ -3093,7 +3100,7 @@ function Tr(e, t) {
 	return i;
 }
 function Er(t, n, r, i) {
-	let { data: o } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? a(n.length, "match", "matches") : "No match" }));
+	let { data: a } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? o(n.length, "match", "matches") : "No match" }));
 	if (n.length === 0) return [s];
 	s.append(e("button", {
 		className: "link",
@@ -3101,21 +3108,21 @@ function Er(t, n, r, i) {
 		id: "select-matches",
 		onclick: i
 	}));
-	let c = e("ul", { className: "results" }), l = o.columns.find((e) => e.kind === "texts") ?? o.columns.find((e) => e.kind === "classes");
-	for (let i of n.slice(0, X)) {
+	let c = e("ul", { className: "results" }), l = a.columns.find((e) => e.kind === "texts") ?? a.columns.find((e) => e.kind === "classes");
+	for (let i of n.slice(0, Z)) {
 		let n = e("button", {});
-		n.append(o.image ? y(o, i, 20) : e("span", {
+		n.append(a.image ? y(a, i, 20) : e("span", {
 			className: "swatch",
 			style: `background:${t.colorOf(i)}`
 		})), n.append(e("span", {
 			className: "name",
-			textContent: v(o, i)
+			textContent: v(a, i)
 		}), e("small", { textContent: l?.text(i) ?? "" })), n.onclick = () => r.visit(i), n.onfocus = n.onmouseenter = () => r.point(i), c.append(e("li", {}, n));
 	}
 	let u = [s, c];
-	return n.length > X && u.push(e("p", {
+	return n.length > Z && u.push(e("p", {
 		className: "hint",
-		textContent: `The first ${X} are listed.`
+		textContent: `The first ${Z} are listed.`
 	})), u;
 }
 // src/address.ts
@@ -3131,9 +3138,9 @@ function Or(e) {
 	return n;
 }
 // src/statistics.ts
-var Z = 24;
-function kr(e, t) {
-	let n = Nr(e.values, t, 1), r = Nr(e.values, t, 0);
+var kr = 24;
+function Ar(e, t) {
+	let n = Pr(e.values, t, 1), r = Pr(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -3143,7 +3150,7 @@ function kr(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function Ar(e, t) {
+function jr(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -3162,15 +3169,15 @@ function Ar(e, t) {
 		});
 	}), i;
 }
-function jr(e, t) {
-	return e.map((e) => e instanceof C ? kr(e, t) : e instanceof S ? Ar(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function Mr(e, t) {
+	return e.map((e) => e instanceof w ? Ar(e, t) : e instanceof C ? jr(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function Mr({ values: e, low: t, high: n }, r) {
-	let i = [Array(Z).fill(0), Array(Z).fill(0)], a = [0, 0];
+function Nr({ values: e, low: t, high: n }, r) {
+	let i = [Array(kr).fill(0), Array(kr).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
 		if (Number.isNaN(s)) continue;
-		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Z)) : 0, l = +!!r[o];
+		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * kr)) : 0, l = +!!r[o];
 		i[l][c]++, a[l]++;
 	}
 	let o = (e) => i[e].map((t) => a[e] ? t / a[e] : 0);
@@ -3181,7 +3188,7 @@ function Mr({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function Nr(e, t, n) {
+function Pr(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -3202,34 +3209,34 @@ function Nr(e, t, n) {
 }
 // src/table.ts
 var Q = 100;
-function Pr(t, n, r, o) {
+function Fr(t, n, r, i) {
 	let s = t.get("table-dialog"), { data: c } = n, l = e("tbody"), [u, d, f] = [
 		-1,
 		1,
 		0
-	], p = ["id", ...c.columns.map(({ name: e }) => e)], h = e("tr");
-	c.image && h.append(e("th", {
+	], p = ["id", ...c.columns.map(({ name: e }) => e)], m = e("tr");
+	c.image && m.append(e("th", {
 		scope: "col",
 		className: "picture",
 		textContent: "picture"
 	}));
-	let g = h.childElementCount, _ = e("div", {
+	let g = m.childElementCount, _ = e("div", {
 		className: "scroll",
 		tabIndex: 0
-	}, e("table", {}, e("thead", {}, h), l)), v = e("span", { id: "table-page" }), y = e("button", {
+	}, e("table", {}, e("thead", {}, m), l)), ee = e("span", { id: "table-page" }), v = e("button", {
 		textContent: "‹",
 		id: "table-back",
 		title: "Previous rows"
-	}), b = e("button", {
+	}), y = e("button", {
 		textContent: "›",
 		id: "table-next",
 		title: "Next rows"
-	}), x = (e) => {
-		f = e, ee(), _.scrollTop = 0;
+	}), b = (e) => {
+		f = e, x(), _.scrollTop = 0;
 	};
-	y.onclick = () => x(f - Q), b.onclick = () => x(f + Q);
-	let ee = () => {
-		l.replaceChildren(...Ir(c, r, u, d).slice(f, f + Q).map((e) => Fr(c, e, o))), v.textContent = `${i(f + 1)} to ${i(Math.min(r.length, f + Q))} of ${i(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...h.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
+	v.onclick = () => b(f - Q), y.onclick = () => b(f + Q);
+	let x = () => {
+		l.replaceChildren(...Lr(c, r, u, d).slice(f, f + Q).map((e) => Ir(c, e, i))), ee.textContent = `${a(f + 1)} to ${a(Math.min(r.length, f + Q))} of ${a(r.length)}`, [v.disabled, y.disabled] = [f === 0, f + Q >= r.length], [...m.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -3237,60 +3244,60 @@ function Pr(t, n, r, o) {
 			title: `Sort by ${t}`
 		});
 		r.onclick = () => {
-			d = u === n - 1 ? -d : 1, u = n - 1, x(0);
+			d = u === n - 1 ? -d : 1, u = n - 1, b(0);
 		};
 		let i = e("th", { scope: "col" }, r);
-		h.append(i);
+		m.append(i);
 	});
 	let S = e("button", {
 		textContent: "Copy",
 		id: "copy-table"
 	});
 	S.onclick = async () => {
-		await navigator.clipboard.writeText(Rr(c, r, "	")), S.textContent = "Copied";
+		await navigator.clipboard.writeText(zr(c, r, "	")), S.textContent = "Copied";
 	};
 	let C = e("button", {
 		className: "primary",
 		textContent: "Download CSV",
 		id: "download-table"
 	});
-	C.onclick = () => m("rows.csv", new Blob([Rr(c, r, ",")], { type: "text/csv" }));
-	let te = e("span", {
+	C.onclick = () => h("rows.csv", new Blob([zr(c, r, ",")], { type: "text/csv" }));
+	let w = e("span", {
 		className: "pages",
 		hidden: r.length <= Q
-	}, y, v, b), w = e("button", {
+	}, v, ee, y), te = e("button", {
 		textContent: "Close",
 		autofocus: !0,
 		onclick: () => s.close()
 	});
-	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: a(r.length, "row") })), _, e("div", { className: "actions" }, te, C, S, w)), ee(), s.open || s.showModal();
+	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: o(r.length, "row") })), _, e("div", { className: "actions" }, w, C, S, te)), x(), s.open || s.showModal();
 }
-function Fr(t, n, r) {
+function Ir(t, n, r) {
 	let i = t.columns.map((t) => e("td", {
 		textContent: t.text(n),
-		className: t instanceof C ? "number" : ""
+		className: t instanceof w ? "number" : ""
 	})), a = e("tr", {}, ...t.image ? [e("td", { className: "picture" }, y(t, n, 28))] : [], e("th", {
 		scope: "row",
 		textContent: v(t, n)
 	}), ...i);
 	return a.onmouseenter = () => r(n), a;
 }
-function Ir(e, t, n, r) {
+function Lr(e, t, n, r) {
 	if (n < -1 || n === -1 && r === 1) return t;
 	let i = e.columns[n];
-	if (i instanceof C) {
+	if (i instanceof w) {
 		let { values: e } = i;
 		return [...t].sort((t, n) => Number(Number.isNaN(e[t])) - Number(Number.isNaN(e[n])) || r * (e[t] - e[n]));
 	}
 	let a = (t) => i ? i.text(t) : e.ids.at(t), o = new Intl.Collator("en", { numeric: !0 }).compare;
 	return [...t].sort((e, t) => r * o(a(e), a(t)));
 }
-function Lr(e) {
+function Rr(e) {
 	return /^[=+\-@\t\r\n]/.test(e) && Number.isNaN(Number(e)) ? `'${e}` : e;
 }
-function Rr(e, t, n) {
+function zr(e, t, n) {
 	let r = (e) => {
-		let t = Lr(e);
+		let t = Rr(e);
 		return /["\n\r]/.test(t) || t.includes(n) ? `"${t.replaceAll("\"", "\"\"")}"` : t;
 	}, i = [
 		"id",
@@ -3298,38 +3305,38 @@ function Rr(e, t, n) {
 		"x",
 		"y"
 	], a = t.map((t) => {
-		let i = e.columns.map((e) => e instanceof C ? Number.isNaN(e.values[t]) ? "" : String(e.number(t)) : e.text(t));
+		let i = e.columns.map((e) => e instanceof w ? Number.isNaN(e.values[t]) ? "" : String(e.number(t)) : e.text(t));
 		return [
 			e.ids.at(t),
 			...i,
-			...zr(e, t)
+			...Br(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function zr(e, t) {
-	if (e.exact) return [e.exact.x, e.exact.y].map((e) => String(d(e[t])));
+function Br(e, t) {
+	if (e.exact) return [e.exact.x, e.exact.y].map((e) => String(f(e[t])));
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var Br = 8, Vr = 24, Hr = 5, Ur = 4;
-function Wr(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Jr(e, t, n) : qr(n));
+var Vr = 8, Hr = 24, Ur = 5, Wr = 4;
+function Gr(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Yr(e, t, n) : Jr(n));
 	for (let e of [
 		"selected",
 		"theme",
 		"paint"
 	]) t.listen(e, i);
-	t.listen("selected", () => e.say(t.selected.length ? `${a(t.selected.length, "point")} selected` : "")), i();
-}
-function Gr(e) {
-	return Kr(e).map((t) => e.data.ids.at(t));
+	t.listen("selected", () => e.say(t.selected.length ? `${o(t.selected.length, "point")} selected` : "")), i();
 }
 function Kr(e) {
+	return qr(e).map((t) => e.data.ids.at(t));
+}
+function qr(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function qr(t) {
+function Jr(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
@@ -3340,8 +3347,8 @@ function qr(t) {
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function Jr(t, n, r) {
-	let a = n.selected, o = e("button", {
+function Yr(t, n, r) {
+	let i = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
 		title: "Clear (Esc)",
@@ -3349,80 +3356,80 @@ function Jr(t, n, r) {
 		onclick: () => n.select([])
 	}), s = j("Selection");
 	s.append(o);
-	let c = 100 * a.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
+	let c = 100 * i.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
 		id: "selected-count",
-		textContent: i(a.length)
+		textContent: a(i.length)
 	}));
-	l.append(a.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
+	l.append(i.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(Yr(n, a)), a.length > 1 && a.length < n.data.n && u.push(...Xr(n, a)), n.data.image && u.push(ei(n, a, r)), a.length === 1 && n.data.neighbors && u.push(Zr(n, a[0], r)), u.push(ti(t, n, r)), !n.query && a.length && Or(a) === null && u.push(e("p", {
+	return n.paint.classes && u.push(Xr(n, i)), i.length > 1 && i.length < n.data.n && u.push(...Zr(n, i)), n.data.image && u.push(ti(n, i, r)), i.length === 1 && n.data.neighbors && u.push(Qr(n, i[0], r)), u.push(ni(t, n, r)), !n.query && i.length && Or(i) === null && u.push(e("p", {
 		className: "hint small",
 		textContent: "This selection is too scattered for a link."
 	})), u;
 }
-function Yr(t, n) {
+function Xr(t, n) {
 	let r = [...Fn(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
-	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), o = e("ul", {
+	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), i = e("ul", {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: a } of r.slice(0, Br)) {
+	for (let { n, code: o } of r.slice(0, Vr)) {
 		let s = e("span", {
 			className: "share",
-			style: `width:${100 * n / r[0].n}%;background:${t.color(a)}`
+			style: `width:${100 * n / r[0].n}%;background:${t.color(o)}`
 		});
-		o.append(e("li", { title: t.names[a] }, e("span", {
+		i.append(e("li", { title: t.names[o] }, e("span", {
 			className: "name",
-			textContent: t.names[a]
+			textContent: t.names[o]
 		}), e("span", {
 			className: "n",
-			textContent: i(n)
+			textContent: a(n)
 		}), s));
 	}
-	let s = r.slice(Br);
+	let s = r.slice(Vr);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
-		o.append(e("li", {
+		i.append(e("li", {
 			className: "rest",
-			textContent: `${a(t, "more point")} of ${a(s.length, "class", "classes")}`
+			textContent: `${o(t, "more point")} of ${o(s.length, "class", "classes")}`
 		}));
 	}
-	return o;
+	return i;
 }
-function Xr(t, n) {
+function Zr(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = jr(t.data.columns.filter((e) => e !== t.paint.column || e instanceof C), r);
+	let i = Mr(t.data.columns.filter((e) => e !== t.paint.column || e instanceof w), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Hr)) {
-		let i = n.column instanceof C, s = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${o(c.mean)} vs ${o(c.meanOfRest)}` : `${Qr(l.share)} vs ${Qr(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, Ur)) {
+		let i = n.column instanceof w, o = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${s(c.mean)} vs ${s(c.meanOfRest)}` : `${$r(l.share)} vs ${$r(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
-			textContent: s,
+			textContent: o,
 			title: `Color by ${n.column.name}`,
 			onclick: () => t.colorBy(n.column.name)
 		}));
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Ur && d.append($r(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < Wr && d.append(ei(t, n.column, r)), a.append(d);
 	}
-	let s = i.some(({ column: e }) => e instanceof S) ? "shares" : "means";
+	let o = i.some(({ column: e }) => e instanceof C) ? "shares" : "means";
 	return [
 		e("h3", { textContent: "Differs from the rest in" }),
 		a,
 		e("p", {
 			className: "hint small",
-			textContent: `${s === "means" ? "Means" : "Means or shares"}: selected vs rest, by effect size.`
+			textContent: `${o === "means" ? "Means" : "Means or shares"}: selected vs rest, by effect size.`
 		})
 	];
 }
-function Zr(t, n, r) {
+function Qr(t, n, r) {
 	let i = e("ul", {
 		className: "results",
 		id: "nearest"
@@ -3444,11 +3451,11 @@ function Zr(t, n, r) {
 		}));
 	}), e("div", {}, o, i);
 }
-function Qr(e) {
+function $r(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function $r(e, n, r) {
-	let { selected: i, rest: a, low: s, high: c } = Mr(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function ei(e, n, r) {
+	let { selected: i, rest: a, low: o, high: c } = Nr(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -3459,30 +3466,30 @@ function $r(e, n, r) {
 		role: "img",
 		preserveAspectRatio: "none"
 	});
-	return g.setAttribute("aria-label", `${n.name} from ${o(s)} to ${o(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
+	return g.setAttribute("aria-label", `${n.name} from ${s(o)} to ${s(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function ei(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Vr);
-	for (let e = 0; e < Math.min(Vr, n.length); e++) {
+function ti(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Hr);
+	for (let e = 0; e < Math.min(Hr, n.length); e++) {
 		let o = n[Math.floor(e * a)], s = y(t.data, o, 26);
 		s.title = v(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function ti(t, n, r) {
+function ni(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => m("ids.txt", new Blob([`${Gr(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => h("ids.txt", new Blob([`${Kr(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(Gr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(Kr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -3493,16 +3500,16 @@ function ti(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => Pr(t, n, Kr(n), r.point)
+		onclick: () => Fr(t, n, qr(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
 		id: "download-rows"
 	});
-	return c.onclick = () => m("rows.csv", new Blob([Rr(n.data, Kr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
+	return c.onclick = () => h("rows.csv", new Blob([zr(n.data, qr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", ni = 700, ri = class {
+var $ = "together", ri = 700, ii = class {
 	dom;
 	state;
 	panes = [];
@@ -3515,7 +3522,7 @@ var $ = "together", ni = 700, ri = class {
 	updateTools = () => {};
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new g(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ni ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new _(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ri ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -3583,25 +3590,25 @@ var $ = "together", ni = 700, ri = class {
 	}
 	connect() {
 		let { dom: e, state: t } = this;
-		Ne(e, t), ze(e, t);
+		Pe(e, t), Be(e, t);
 		let n = (e) => this.point(e);
 		wr(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), Wr(e, t, {
+		}), Gr(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
 		});
 		let r = () => {
 			let n = t.visibleCount();
-			e.get("count").textContent = n === t.data.n ? `${i(n)} points` : `${i(n)} of ${i(t.data.n)} points shown`;
-		}, a = () => {
+			e.get("count").textContent = n === t.data.n ? `${a(n)} points` : `${a(n)} of ${a(t.data.n)} points shown`;
+		}, i = () => {
 			e.get("show-names").hidden = !this.panes.some(({ names: e }) => e.any), e.get("density").hidden = !this.panes[0].density.possible, e.get("near").hidden = t.data.neighbors === null;
 		};
 		for (let e of ["shown", "rows"]) t.listen(e, r);
-		for (let e of ["paint", "rows"]) t.listen(e, a);
-		t.listen("theme", () => e.page.dataset.theme = t.themeName), this.updateTools = a, a(), this.bindTools(), pe(this), new ResizeObserver(() => {
+		for (let e of ["paint", "rows"]) t.listen(e, i);
+		t.listen("theme", () => e.page.dataset.theme = t.themeName), this.updateTools = i, i(), this.bindTools(), me(this), new ResizeObserver(() => {
 			for (let { view: e } of this.panes) e.resize();
 			this.card.place();
 		}).observe(e.get("stage"));
@@ -3661,10 +3668,10 @@ var $ = "together", ni = 700, ri = class {
 		let t = document.createElement("button");
 		t.textContent = "Close", t.autofocus = !0, t.onclick = () => e.close();
 		let n = document.createElement("h2");
-		n.textContent = "Keys and gestures", e.replaceChildren(n, me(this.state.data.maps.length > 1, this.state.data.neighbors !== null), t), e.showModal();
+		n.textContent = "Keys and gestures", e.replaceChildren(n, he(this.state.data.maps.length > 1, this.state.data.neighbors !== null), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && Pr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && Fr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
@@ -3679,21 +3686,21 @@ var $ = "together", ni = 700, ri = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ii(e, t) {
-	let r = new n(e), { meta: a } = t, o = a.theme === "dark" || a.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
-	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = a.title, r.get("count").textContent = a.n ? `${i(a.n)} points` : "";
-	for (let e of r.all("#tools button")) e.append(p(e.id));
+async function ai(e, t) {
+	let r = new n(e), { meta: i } = t, o = i.theme === "dark" || i.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
+	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = i.title, r.get("count").textContent = i.n ? `${a(i.n)} points` : "";
+	for (let e of r.all("#tools button")) e.append(m(e.id));
 	try {
-		let e = await oe(t);
+		let e = await se(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new ri(r, new Pn(e));
-		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = a.live === null, a.live && (n.feed = new st(n, a.live)), n;
+		let n = new ii(r, new Pn(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = i.live === null, i.live && (n.feed = new ct(n, i.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-function ai(e) {
+function oi(e) {
 	return new Promise((t) => {
 		let n = ({ type: r, names: i }, a) => {
 			r === "data" && (e.off("msg:custom", n), t(Object.fromEntries(i.map((e, t) => [e, a[t]]))));
@@ -3701,27 +3708,27 @@ function ai(e) {
 		e.on("msg:custom", n), e.send({ type: "data" });
 	});
 }
-async function oi({ model: e, el: t }) {
+async function si({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
-	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines:not(.near) circle{fill:var(--ink);stroke:none}.near line{stroke:var(--ink);stroke-width:1.1px;opacity:.75}.near circle{stroke:var(--ink);stroke-width:1.2px}.beyond{pointer-events:none;position:absolute;inset:0;overflow:hidden}.beyond button{border:1px solid var(--line);font-variant-numeric:tabular-nums;color:var(--quiet);background:var(--panel);box-shadow:var(--shadow);pointer-events:auto;border-radius:99px;gap:4px;padding:2px 9px;font-size:12px;display:flex;position:absolute;transform:translate(-50%,-50%)}.beyond button:hover{color:var(--ink);background:var(--hover)}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}.names .row{max-width:none;padding:0 2px;font-size:11px;font-weight:400}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.range{color:var(--quiet);align-items:center;gap:8px;margin-top:8px;display:flex}.range input{border:1px solid var(--line);min-width:0;height:28px;color:var(--ink);background:var(--ground);border-radius:6px;flex:1;padding:0 8px}.range input::placeholder{color:var(--faint)}.order{width:92px;min-width:0;color:var(--quiet);background:var(--panel);cursor:pointer;border:0;flex:0 auto;padding:0;font-size:12.5px;font-weight:400}.chips{flex-wrap:wrap;gap:6px;display:flex}.chip{border:1px solid var(--line);text-align:left;color:var(--quiet);border-radius:99px;padding:3px 9px}.chip:hover{background:var(--hover)}.chip strong{color:var(--ink);font-weight:600}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{justify-content:space-between;margin:12px 0 4px;font-size:12.5px;font-weight:600;display:flex}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}.picture{width:48px}td.picture{padding:2px 10px}.pages{color:var(--quiet);font-variant-numeric:tabular-nums;flex:1 0 auto;align-items:center;gap:4px;display:flex}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools{gap:0}#tools button{flex:none;width:33px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <button id=\"near\" title=\"Neighbors in the data (K)\" aria-label=\"Neighbors in the data\" aria-pressed=\"false\" hidden></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"filters\" aria-label=\"Filters\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
+	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines:not(.near) circle{fill:var(--ink);stroke:none}.near line{stroke:var(--ink);stroke-width:1.1px;opacity:.75}.near circle{stroke:var(--ink);stroke-width:1.2px}.beyond{pointer-events:none;position:absolute;inset:0;overflow:hidden}.beyond button{border:1px solid var(--line);font-variant-numeric:tabular-nums;color:var(--quiet);background:var(--panel);box-shadow:var(--shadow);pointer-events:auto;border-radius:99px;gap:4px;padding:2px 9px;font-size:12px;display:flex;position:absolute;transform:translate(-50%,-50%)}.beyond button:hover{color:var(--ink);background:var(--hover)}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}.names .row{max-width:none;padding:0 2px;font-size:11px;font-weight:400}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.range{color:var(--quiet);align-items:center;gap:8px;margin-top:8px;display:flex}.range input{border:1px solid var(--line);min-width:0;height:28px;color:var(--ink);background:var(--ground);appearance:textfield;text-overflow:ellipsis;border-radius:6px;flex:1;padding:0 8px}.range input::placeholder{color:var(--faint)}.range input::-webkit-inner-spin-button{display:none}.order{width:92px;min-width:0;color:var(--quiet);background:var(--panel);cursor:pointer;border:0;flex:0 auto;padding:0;font-size:12.5px;font-weight:400}.chips{flex-wrap:wrap;gap:6px;display:flex}.chip{border:1px solid var(--line);text-align:left;color:var(--quiet);border-radius:99px;padding:3px 9px}.chip:hover{background:var(--hover)}.chip strong{color:var(--ink);font-weight:600}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{justify-content:space-between;margin:12px 0 4px;font-size:12.5px;font-weight:600;display:flex}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;width:100%;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}.picture{width:48px}td.picture{padding:2px 10px}.pages{color:var(--quiet);font-variant-numeric:tabular-nums;flex:1 0 auto;align-items:center;gap:4px;display:flex}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools{gap:0}#tools button{flex:none;width:33px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <button id=\"near\" title=\"Neighbors in the data (K)\" aria-label=\"Neighbors in the data\" aria-pressed=\"false\" hidden></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"filters\" aria-label=\"Filters\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
 	let i = (e) => {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
 	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation()), r.getElementById("busy-text").textContent = "Waiting for Python; without a kernel, run the cell again";
-	let a = await ai(e), o = await ii(r, {
+	let a = await oi(e), o = await ai(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
 			return t ? D(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = si(o, e);
+	}), s = ci(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function si({ state: e, panes: t }, n) {
+function ci({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3733,7 +3740,7 @@ function si({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(ci(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(li(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colorBy(t);
@@ -3746,12 +3753,12 @@ function si({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", ci(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", li(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function ci(e) {
+function li(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var li = { render: oi };
-export { li as default };
+var ui = { render: si };
+export { ui as default };
