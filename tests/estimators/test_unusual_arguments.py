@@ -133,6 +133,20 @@ def test_huge_numbers_are_refused_except_as_perplexity_of_largevis(k: int) -> No
     assert np.isfinite(vicinal.LargeVis(perplexity=k, n_epochs=1).fit_transform(X)).all()
 
 
+@pytest.mark.parametrize("number", [2**63, 2**64, 10**400], ids=["2^63", "2^64", "10^400"])
+@pytest.mark.parametrize("name", ["UMAP", "DensMAP", "AlignedUMAP", "ProgressiveUMAP", "TSNE", "LargeVis"])
+def test_counts_of_64_bits_and_numbers_beyond_floats_are_refused_by_name(name: str, number: int) -> None:
+    estimator = getattr(vicinal, name)
+    counts = "n_components n_epochs max_iter n_iter early_exaggeration_iter new_epochs updated_epochs polish_epochs"
+    numbers = "perplexity spread memory_limit learning_rate alignment_regularisation dens_lambda"
+    named = set(estimator().get_params()) & set((counts if number < 10**400 else f"{counts} {numbers}").split())
+    assert named
+    for one in named:
+        model = estimator(**{one: number})
+        with pytest.raises(ValueError, match=one):
+            model.fit([X, X], relations=[{0: 0}]) if name == "AlignedUMAP" else model.fit(X)
+
+
 @pytest.mark.parametrize("call", ["fit", "partial_fit"])
 def test_lists_of_a_growing_map_are_limited_by_its_rows(call: str) -> None:
     model = getattr(vicinal.ProgressiveUMAP(n_neighbors=300_000, random_state=0), call)(X)

@@ -18,7 +18,7 @@ from vicinal.neighbors.table import Neighbors
 from vicinal.neighbors.training_data import recognize
 from vicinal.pipeline.fitted import FittedNeighbors
 from vicinal.pipeline.memory import add_graph, add_search
-from vicinal.runtime.constraints import POSITIVE, StrOptions, count_of_rows
+from vicinal.runtime.constraints import POSITIVE, StrOptions, whole
 from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.sizes import InputShape, Ledger
 
@@ -56,7 +56,7 @@ class KNeighborsTransformer(Estimator):
         Entries of the graph: distances, or ones. As in scikit-learn, "distance" lists one neighbor more than
         ``n_neighbors``, since a fitted row finds itself. "scanpy" counts a row among its own ``n_neighbors`` and stores
         the distances of the others, as ``sc.pp.neighbors`` does.""")
-    n_neighbors: int = parameter(15, [count_of_rows(1)], """
+    n_neighbors: int = parameter(15, [whole(1)], """
         Neighbors per row, the row itself not counted unless ``mode`` says so. ``sc.pp.neighbors`` takes this number
         instead of its own argument. scikit-learn's default is 5.""")
     algorithm: str = parameter("auto", [StrOptions({"auto", "exact", "approximate"})], """

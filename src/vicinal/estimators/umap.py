@@ -42,7 +42,6 @@ from vicinal.runtime.constraints import (
     Interval,
     StrOptions,
     WholeFloat,
-    count_of_rows,
     whole,
 )
 from vicinal.runtime.inputs import is_dask
@@ -89,7 +88,7 @@ class UMAP(MapEstimator):
     """
 
     # fmt: off
-    n_neighbors: int = parameter(15, [count_of_rows(2)], """
+    n_neighbors: int = parameter(15, [whole(2)], """
         Size of the neighborhoods, the row itself included. Larger values show more of the global structure.""")
     n_components: int = parameter(2, [whole(1), WholeFloat(1)], "Dimensions of the map.", kind="int")
     metric: Any = parameter("euclidean", [StrOptions({*METRICS, *ALIASES, PRECOMPUTED}), callable, tuple], """
@@ -137,7 +136,7 @@ class UMAP(MapEstimator):
     random_state: Any = parameter(None, ["random_state"], kind="int or RandomState", doc="""
         Seed of everything random in ``fit``.""")
     angular_rp_forest: bool = parameter(False, ["boolean"], "Accepted for umap-learn, without effect.")
-    target_n_neighbors: int = parameter(-1, [count_of_rows(2), Interval(Integral, -1, -1)], """
+    target_n_neighbors: int = parameter(-1, [whole(2), Interval(Integral, -1, -1)], """
         Size of the neighborhoods among the numbers in ``y``; -1 means ``n_neighbors``.""")
     target_metric: Any = parameter("categorical", [str, callable], kind="str or callable", doc="""
         How the values of ``y`` are compared: "categorical" (classes), "ordinal" (levels), "count" (whole numbers),

@@ -32,7 +32,7 @@ class Interval:
     closed: Literal["left", "right", "both", "neither"] = "both"
 
     def allows(self, value: Any) -> bool:
-        if not _is_a(self.kind, value) or not (isinstance(value, Integral) or math.isfinite(value)):
+        if not _is_a(self.kind, value) or not _is_finite(value):
             return False
         above = self.low is None or value > self.low or (value == self.low and self.closed in ("left", "both"))
         below = self.high is None or value < self.high or (value == self.high and self.closed in ("right", "both"))
@@ -47,12 +47,7 @@ class Interval:
 
 
 def whole(low: int) -> Interval:
-    """Accept whole numbers of at least ``low``."""
-    return Interval(Integral, low, None, closed="left")
-
-
-def count_of_rows(low: int) -> Interval:
-    """Accept numbers of rows, which are 32-bit in the core."""
+    """Accept counts (of rows, axes, epochs) of at least ``low``, which are 32-bit in the core."""
     return Interval(Integral, low, 2**31 - 1)
 
 
@@ -108,6 +103,14 @@ DEVICE = DeviceName()
 def _is_a(kind: type, value: Any) -> bool:
     """Tell whether the value is of a kind; True and False do not count as numbers."""
     return isinstance(value, kind) and not (kind in (Integral, Real) and _is_boolean(value))
+
+
+def _is_finite(value: Any) -> bool:
+    """Tell whether a number is finite and below the largest float."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _is_array_like(value: Any) -> bool:

@@ -94,7 +94,7 @@ class ByteSize:
     def allows(self, value: Any) -> bool:
         try:
             return not isinstance(value, bool | np.bool_) and 0 < bytes_of(value) < float("inf")
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             return False
 
     def __str__(self) -> str:
