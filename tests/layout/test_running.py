@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from vicinal import FullLayout, Graph, Kernel, Layout, Phase, Schedule, find_neighbors, fuzzy_graph
 from vicinal.layout.alignment import AlignedLayouts, Alignment, link_slices
-from vicinal.layout.sampled import run_layout
+from vicinal.layout.sampled import MOST_EPOCHS_PER_STEP, run_layout
 from vicinal.runtime.progress import LAYOUT, Progress
 
 KERNEL = Kernel(1.577, 0.8951)
@@ -63,6 +63,13 @@ def test_the_layout_is_stepped_straight_to_the_next_report() -> None:
     layout = Counted()
     run_layout(layout, [10], Progress(), lambda: start())
     assert layout.steps == [10]
+
+
+def test_very_many_epochs_make_no_table_of_all_of_them() -> None:
+    layout, n_epochs = Counted(), 2**31 - 1
+    run_layout(layout, [n_epochs], Progress(), lambda: start())
+    assert max(layout.steps) == MOST_EPOCHS_PER_STEP
+    assert sum(layout.steps) == n_epochs
 
 
 def test_the_places_at_every_stop_are_returned(graph: Graph) -> None:

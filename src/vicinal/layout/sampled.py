@@ -482,21 +482,26 @@ def negative_table(weights: NDArray[np.floating[Any]]) -> NegativeTable:
     return cpu.alias_table(np.ascontiguousarray(weights, dtype=np.float32))
 
 
+# A step makes tables of its epochs, which are not interruptible and take memory.
+MOST_EPOCHS_PER_STEP = 100_000
+
+
 def run_layout(
     layout: Any, stops: Sequence[int], progress: Progress, places: Callable[[], NDArray[np.float32]]
 ) -> list[NDArray[np.float32]]:
     """Run a layout to the last of ``stops``, or until a callback asks to stop.
 
-    The layout, anything with ``epoch`` and ``step(n)``, is stepped straight to the next epoch that anyone watches. It
-    does not depend on how its epochs are divided into steps, so the result does not depend on who watches. ``places()``
-    returns the current places, which callbacks see. The result has the places at each of the ascending stops that were
-    reached.
+    The layout, anything with ``epoch`` and ``step(n)``, is stepped to the next epoch that anyone watches. It does not
+    depend on how its epochs are divided into steps, so the result does not depend on who watches. ``places()`` returns
+    the current places, which callbacks see. The result has the places at each of the ascending stops that were reached.
     """
     reached = []
     with progress.stage(LAYOUT, stops[-1]):
         for stop in stops:
             while layout.epoch < stop and not progress.stopped:
-                layout.step(progress.next_report(layout.epoch, stop) - layout.epoch)
+                watched = progress.next_report(layout.epoch, stop)
+                while layout.epoch < watched:
+                    layout.step(min(watched - layout.epoch, MOST_EPOCHS_PER_STEP))
                 progress.report(LAYOUT, layout.epoch, stops[-1], places)
             if layout.epoch == stop:
                 reached.append(places())
