@@ -32,6 +32,11 @@ EXPECTED: dict[str, tuple[dict[str, float], dict[str, str]]] = {
         {"Account Number": "row ids, by its name", "Opened": "dates", "Fax": "empty",
          "Zip Code": "text, 50 different, codes with leading zeros"},
     ),
+    "ledger.csv": (  # commas within names, negative amounts in parentheses, numbers of vouchers per group, shuffled
+        {"Balance": 5262.42, "Fee": 25.69, "Parcels": 3},
+        {"Customer, office": "text, 12 classes", "Voucher Number": "row ids, by its name",
+         "Posted": "dates written as numbers, such as 20230111"},
+    ),
     "ambiguous.csv": ({"people": 1234, "area": 10}, {"town": "text, 12 different"}),
     "personen.csv": ({"Alter": 31, "Größe": 1.9, "Gewicht": 81.6}, {"Name": "text, 12 different"}),  # UTF-16, tabs
     "books.csv": (  # semicolons, quoted commas, semicolons, quotes and line breaks
