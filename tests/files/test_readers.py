@@ -416,3 +416,10 @@ def test_every_column_has_a_role_and_ignored_ones_a_reason(tmp_path: Path) -> No
     for joined, whole in zip(join_columns(parts, 50), table.part(slice(50)).columns, strict=True):
         assert (joined.name, joined.role) == (whole.name, whole.role)
         np.testing.assert_array_equal(joined.values, whole.values)
+
+
+def test_a_table_of_ids_alone_names_the_option_that_takes_them(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    pl.DataFrame({"Row No.": range(20), "kind": ["x"] * 20}).write_csv(path)
+    with pytest.raises(readers.ReadError, match=r"row ids: 'Row No\.'; use --features 'Row No\.' to embed it"):
+        readers.read_table(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,7 +107,7 @@ class Plan:
             if ids:
                 raise ReadError(
                     f"{self.path}: every numeric column looks like row ids: {listed([one.name for one in ids])}; "
-                    f"use --features {ids[0].name} to embed it"
+                    f"use --features {shlex.quote(ids[0].name)} to embed it"
                 )
             constant = [one.name for one in self.columns if one.reason == CONSTANT]
             if constant:
