@@ -32,14 +32,15 @@ class OfflinePage:
         self._text, self._height, self._picture = text, height, picture
 
     def _repr_html_(self) -> str:
-        # the frame covers note and picture; where frames are removed, these are seen
-        cover = "position:absolute;inset:0;border:1px solid #8884;border-radius:8px;background:#fff"
+        # the page in the frame covers note and picture; where frames are removed or run no scripts, these are seen
+        cover = "position:absolute;inset:0;box-sizing:border-box;border:1px solid #8884;border-radius:8px"
         stored = html.escape(self._text)
         frame = f'<iframe srcdoc="{stored}" width="100%" height="{self._height}" style="{cover}"></iframe>'
         picture = base64.b64encode(self._picture).decode("ascii")
         still = f'<img src="data:image/png;base64,{picture}" alt="A picture of the map" height="{self._height - 80}">'
         return (
-            f'<div style="position:relative;height:{self._height + 2}px;overflow:hidden"><p>{NOTE}</p>'
+            f'<div style="position:relative;height:{self._height + 2}px;overflow:hidden">'
+            f'<p style="margin:12px">{NOTE}</p>'
             f"{still if picture else ''}{frame if stored else ''}</div>"
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from viewer.browser.pages import CENTERS, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, pixels, project
+from viewer.browser.pages import CENTERS, CODES, IDS, NAMES, POSITIONS, WAIT_MS, N, Open, near, picture, pixels, project
 
 from vicinal import viewer
 from vicinal.plot.look import palette, rgb
@@ -265,3 +265,16 @@ def test_saved_notebook_shows_the_map_without_its_server(
     frame.wait_for_selector("html[data-ready]", timeout=WAIT_MS)
     assert frame.inner_text("#count") == "300 points"
     page.close()
+
+
+def test_saved_notebook_shows_a_picture_where_scripts_are_blocked(browser: Any, tmp_path: Path) -> None:
+    view = viewer.explore(SimpleNamespace(embedding_=POSITIONS), NAMES[CODES], live=False)
+    (tmp_path / "saved.html").write_text(view._repr_html_())
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto((tmp_path / "saved.html").as_uri())
+    assert "trust the notebook" in page.inner_text("p")
+    seen = picture(page.screenshot())
+    colors = [rgb(one) for one in palette(3)]
+    assert min(near(seen, color) for color in colors) > 50, "the picture is seen through the page"
+    context.close()
