@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 
-from vicinal.files.batches import batches
+from vicinal.files.batches import batches, read_batches
 from vicinal.files.data_table import ColumnChoice
 from vicinal.files.readers import ReadError, read_table
 
@@ -113,3 +113,12 @@ def test_sparse_rows_are_split_too(iris: NDArray[np.float32]) -> None:
         np.testing.assert_array_equal(np.concatenate([rows.toarray() for rows in found]), iris)
     labels = [part for _, part in batches(csr_matrix(iris), 40, np.arange(150))]
     np.testing.assert_array_equal(np.concatenate(labels), np.arange(150))
+
+
+def test_the_first_batch_decides_the_decimal_mark(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    first, later = ['"1,5",1.100', '"2,5",2.200', '"0,5",4.300'], ["3,1.400", "4,2.500", "7,3.600"]
+    path.write_text("\n".join(["a,b", *first, *later]))
+    whole = read_table(path).X.tolist()
+    assert whole == [[1.5, 1100], [2.5, 2200], [0.5, 4300], [3, 1400], [4, 2500], [7, 3600]]
+    assert np.concatenate([table.X for table in read_batches(path, 3)]).tolist() == whole

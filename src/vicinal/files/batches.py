@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vicinal.files import array_files, tabular_files
 from vicinal.files.data_table import Column, ColumnChoice, DataTable, array_table
-from vicinal.files.frame_table import frame_table
+from vicinal.files.frame_table import Plan
 from vicinal.files.number_texts import FileFormat
 from vicinal.files.readers import DEFAULT_CHOICE, check_file, is_local, local_file, read_chosen
 from vicinal.files.tabular_files import Dialect, detect
@@ -81,10 +81,13 @@ def split_rows(rows: NDArray[Any], size: int) -> Iterator[NDArray[Any]]:
 def _tables(path: Path, parts: Iterator[pl.DataFrame], choice: ColumnChoice) -> Iterator[DataTable]:
     begin = 0
     for frame in parts:
-        table = frame_table(path, frame, choice, begin)
-        # the feature columns of the first batch must be numeric in every other batch
+        plan = Plan.of(path, frame, choice)
+        plan.require_features()
+        table = plan.table(begin)
+        # the feature columns of the first batch must be numeric in every other batch, and are read in the same way
         if begin == 0:
-            choice = choice.of_table(table)
+            form = replace(choice.form, decimal=choice.form.given_decimal or plan.decimal)
+            choice = replace(choice.of_table(table), form=form)
         begin += frame.height
         yield table
 

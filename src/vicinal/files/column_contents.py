@@ -44,7 +44,7 @@ class Content:
 
     ``series`` has the values as they were read and ``given`` as they are in the file. ``note`` says what is particular
     about them, and ``question`` what has to be known before they can be numbers or dates. ``amounts`` are numbers
-    written with a unit, or with marks between their digits.
+    written with a unit, or with marks between their digits, and ``decimal`` is the mark that they were read with.
     """
 
     kind: Kind
@@ -53,6 +53,7 @@ class Content:
     note: str = ""
     question: str = ""
     amounts: bool = False
+    decimal: str | None = None
 
 
 def recognize(frame: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
@@ -187,11 +188,11 @@ class _UnreadTexts:
             opened = marked.filter(marked.str.contains(r"[.,]\d{3}\D*$"))
             first = shown_text((opened if len(opened) else marked)[0])
             question = f"{first} may have decimals or thousands: say --decimal . or --decimal ,"
-            return self._if_numbers(form, POINT, question)
-        return self._if_numbers(form, mark or POINT, "")
+            return self._if_numbers(form, None, question)
+        return self._if_numbers(form, mark, "")
 
-    def _if_numbers(self, form: FileFormat, mark: str, question: str) -> Content:
-        read = read_numbers(self.texts, self.parts, mark, form.thousands)
+    def _if_numbers(self, form: FileFormat, mark: str | None, question: str) -> Content:
+        read = read_numbers(self.texts, self.parts, mark or POINT, form.thousands)
         units = [unit or "none" for unit in self.evidence.units]
         if not read.mostly:
             share = f"{read.share:.0%} of its values are numbers" if read.share >= 1 - HALF else ""
@@ -199,7 +200,7 @@ class _UnreadTexts:
         if len(set(units) - {"none"}) > 1 or (len(units) > 1 and not {"%", "‰"}.isdisjoint(units)):
             return Content(Kind.TEXTS, self.texts, self.given, f"amounts of different units ({', '.join(units)})")
         amounts = units not in ([], ["none"]) or bool(self.parts["digits"].str.contains("[., ]").any())
-        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question, amounts)
+        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question, amounts, mark)
 
 
 def distinct(series: pl.Series) -> int:

@@ -100,6 +100,12 @@ class Plan:
     def features(self) -> list[str]:
         return [column.name for column in self.columns if column.role is Role.FEATURE]
 
+    @property
+    def decimal(self) -> str | None:
+        """The decimal mark that all columns of texts were read with."""
+        marks = {content.decimal for content in self.contents.values()} - {None}
+        return marks.pop() if len(marks) == 1 else None
+
     def require_features(self) -> None:
         """Raise ReadError if there is no feature, or if one cannot be read without an answer of the user."""
         if not self.features:
