@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_digits
 from sklearn.metrics import roc_auc_score
 
 import vicinal
 
+ROOT = Path(__file__).parents[2]
 N = 300
 OTHERS = ("DensMAP", "ProgressiveUMAP")
 
@@ -248,3 +251,15 @@ def test_few_rows_are_said_to_be_too_few() -> None:
     assert set(found.reason[undecided]) <= {"too few rows to say", "torn", "unstable", "outlier in the data"}
     assert (found.reliability[found.wide >= 0.85] > 0.5).all()
     assert found.summary()["null_wide"] == found.null_wide
+
+
+def test_blood_cells_that_keep_their_neighbors_are_reliable(global_random_seed: int) -> None:
+    with np.load(ROOT / "docs" / "data" / "pbmc_counts.npz", allow_pickle=False) as file:
+        counts = csr_matrix((file["counts"], file["indices"], file["indptr"]), shape=tuple(file["shape"])).toarray()
+    relative = np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True))
+    axes, sizes, _ = np.linalg.svd(relative - relative.mean(axis=0), full_matrices=False)
+    rows = (axes * sizes)[:, :50].astype(np.float32)
+    found = vicinal.reliability(vicinal.UMAP(random_state=global_random_seed, n_epochs=100).fit(rows))
+    keeping = found.wide >= 0.85
+    assert keeping.sum() > 350, "half of the cells"
+    assert (found.reliability[keeping] > 0.5).all()
