@@ -39,7 +39,7 @@ GRID = 2.0**-12
 TRIAL_EPOCHS, TRIAL_SWEEPS, HIGHER, TRIAL_ROWS, TRIAL_SAMPLES = 60, 8, 1.05, 1_000, 64
 
 # The layout of all aggregates, which starts in a box of its own: the decision page has the losses by its width.
-COARSE_EPOCHS, COARSE_SWEEPS, COARSE_BOX = 500, 4, 14.0
+COARSE_EPOCHS, COARSE_SWEEPS, COARSE_BOX = 700, 2, 14.0
 
 
 def arranged(task: InitialTask, forces: Forces, schedule: Schedule) -> tuple[Places, str]:
