@@ -26,7 +26,7 @@ Coarse coarsen(const Csr& graph, ThreadTeam& team);
 struct Aggregates {
     std::vector<Index> group;  // aggregate of every row
     std::vector<float> mass;   // rows of every aggregate
-    OwnedCsr graph;            // of the aggregates, sorted by tail; the edges within an aggregate are its edge to itself
+    OwnedCsr graph;  // of the aggregates, sorted by tail; the edges within an aggregate are its edge to itself
 };
 
 // Merges rows in `rounds` rounds. In a round each aggregate is joined with another one if each is the other's best
