@@ -1,4 +1,4 @@
-"""The CUDA backend on one GPU: bits against the CPU, stages and whole fits, as JSON.
+"""The CUDA backend on one GPU: bits against the CPU, whole fits, as JSON.
 
     python benchmarks/gpu.py --out FILE [--parts bits,fashion,mixture-1M-50,...] [--seconds 100] [--profile] \
         [--images FILE] [--commit NAME]
@@ -35,7 +35,7 @@ from gpu_table import bars
 
 import vicinal
 from vicinal import Neighbors
-from vicinal.backends import backend_of, resolve_place
+from vicinal.backends import resolve_place
 from vicinal.neighbors.training_data import TrainingRows
 from vicinal.pipeline.fit import ArrayExecutor, fit
 
@@ -334,43 +334,10 @@ def tsne() -> dict[str, Any]:
     return out
 
 
-def stages() -> dict[str, Any]:
-    """Time the parts of a search by cells, and of a layout of a million rows."""
-    from vicinal.backends.cuda import cells, neighbors
-
-    place = resolve_place("cuda")
-    X = mixture(1_000_000, 50)
-    rows = backend_of(place).dense_rows(X, "euclidean")
-    out: dict[str, Any] = {}
-    for turn in range(2):
-        for name, run in {
-            "find_cells": lambda: cells.find_cells(place, rows.rows),
-            "search_cells": lambda: rows.search_cells(15),
-        }.items():
-            cp.cuda.Device().synchronize()
-            start = time.perf_counter()
-            found = run()
-            cp.cuda.Device().synchronize()
-            out[f"{name} {turn}"] = round(time.perf_counter() - start, 4)
-        size = cp.diff(cells.find_cells(place, rows.rows).begin)
-        out["largest cell"], out["cells"] = int(size.max()), len(size)
-    start = time.perf_counter()
-    candidates = cells.find_cells(place, rows.rows).candidates(15)
-    cp.cuda.Device().synchronize()
-    out["cells and candidates"] = round(time.perf_counter() - start, 4)
-    start = time.perf_counter()
-    neighbors.DenseRows.rank_candidates(rows, candidates, 14)
-    cp.cuda.Device().synchronize()
-    out["rank_candidates"] = round(time.perf_counter() - start, 4)
-    out["found"] = [int(v) for v in found[0][0, :3]]
-    return out
-
-
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "bits": bits,
     "fashion": fashion,
     "mixture-1M-50": lambda: mixture_fit(1_000_000, 50),
-    "stages": stages,
     "transform-1M-50": transform,
     "first call": first_call,
     "mixture-1M-768": lambda: mixture_fit(1_000_000, 768),
