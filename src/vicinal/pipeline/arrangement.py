@@ -38,7 +38,7 @@ GRID = 2.0**-12
 # 0.97 to 1.03. Up to TRIAL_ROWS rows there are no aggregates.
 TRIAL_EPOCHS, TRIAL_SWEEPS, HIGHER, TRIAL_ROWS, TRIAL_SAMPLES = 60, 8, 1.05, 1_000, 64
 
-# The layout of all aggregates, which starts in a box of its own: decision pages have the losses by its width and epochs.
+# The layout of all aggregates, which starts in a box of its own. Losses by width and epochs: the decision pages.
 COARSE_EPOCHS, COARSE_SWEEPS, COARSE_BOX = 700, 2, 14.0
 
 
