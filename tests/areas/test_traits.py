@@ -65,7 +65,7 @@ def test_names_of_areas_around_and_names_that_are_kept_are_not_given_again(label
 
 
 def test_a_word_of_few_rows_names_nothing(labels: np.ndarray) -> None:
-    # one word in a tenth of the rows of the first cluster, one in a thirtieth of those of the second
+    # every tenth row of the first cluster says cat, every thirtieth of the second says dog
     entries = [f"filler{a} " + ("cat" if a % (30 if label else 10) == 0 else "") for a, label in enumerate(labels)]
     entries = [one.replace("cat", "dog") if label else one for one, label in zip(entries, labels, strict=True)]
     assert Namer(describe_columns({"text": entries}, len(labels))).names(labels, 2) == ["cat", ""]

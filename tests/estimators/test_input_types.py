@@ -239,7 +239,7 @@ def test_chunks_of_another_type_than_declared_are_refused(declared: str) -> None
     )
     with pytest.raises(ValueError, match=f"chunk 0 {words}"):
         umap().fit(chunk)
-    with pytest.raises(ValueError, match=words):
+    with pytest.raises(ValueError, match=f"chunk 0 {words}"):
         umap().fit(X).transform(chunk).compute()
 
 
@@ -268,3 +268,5 @@ def test_chunks_of_another_shape_than_declared_are_refused(change: Callable[[Any
     chunk = da.from_delayed(dask.delayed(lambda: change(X))(), shape=X.shape, meta=X[:0])
     with pytest.raises(ValueError, match=r"chunk 0 of X has shape .* but the array declares"):
         umap().fit(chunk)
+    with pytest.raises(ValueError, match=r"chunk 0 of X has shape .* but the array declares"):
+        umap().fit(X).transform(chunk).compute()

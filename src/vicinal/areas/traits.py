@@ -277,13 +277,15 @@ class Namer:
         found = []
         for cluster in range(n_clusters):
             share = inside[cluster]
-            apart, again = single & (share >= RAREST_SHARE) & (share >= LEAST_LIFT * overall), list[int]()
+            apart = single & (share >= RAREST_SHARE) & (share >= LEAST_LIFT * overall)
+            again: list[int] = []  # frequent words of the parent's name
             if coarse is not None and parents is not None and above[cluster] >= 0:
                 known = set(re.split(r", | ", parents[1][above[cluster]]))
                 for term in np.flatnonzero(apart):
                     if self.words.names[term] in known:
                         apart[term] = share[term] >= ABOVE_PARENT * coarse[above[cluster], term]
-                        again += [int(term)] if not apart[term] and share[term] >= LEAST_SHARE else []
+                        if not apart[term] and share[term] >= LEAST_SHARE:
+                            again.append(int(term))
             order = np.lexsort((np.arange(len(share)), -score[cluster], share < MAJORITY))
             chosen = order[apart[order]][:MOST_CANDIDATES].tolist()
             frequent = [term for term in chosen if share[term] >= LEAST_SHARE]

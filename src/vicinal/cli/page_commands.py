@@ -164,7 +164,7 @@ def serve(
 
 
 def map_line(table: DataTable) -> str:
-    """Say which columns are the coordinates of a map, and what the others are used for."""
+    """Return a line that names the coordinates of a map and the uses of its other columns."""
     return columns_line(table.columns, table.matrix, "coordinates")
 
 

@@ -264,9 +264,15 @@ def _one_row(rows: DaskRows) -> Any:
 
 
 def _transformed(
-    block: Any, transform: Callable[[Any, Any], Any], model: Any, declared: tuple[np.dtype[Any], bool]
+    block: Any,
+    transform: Callable[[Any, Any], Any],
+    model: Any,
+    declared: tuple[np.dtype[Any], bool],
+    block_info: Mapping[int, Mapping[str, Any]],
 ) -> Any:
-    require_declared(block, declared, "a chunk")
+    place = block_info[0]
+    shape = tuple(stop - start for start, stop in place["array-location"])
+    require_declared(block, place["chunk-location"][0], declared, shape)
     return transform(model, read_block([block]))
 
 

@@ -113,13 +113,16 @@ def _on_device(chunk: Any) -> bool:
     return type(chunk).__module__.split(".")[0] in ("cupy", "cupyx")
 
 
-def require_declared(chunk: Any, declared: tuple[np.dtype[Any], bool], where: str) -> None:
-    """Raise ValueError if a chunk is of another type than its array declares, dense or sparse."""
+def require_declared(chunk: Any, number: int, declared: tuple[np.dtype[Any], bool], shape: tuple[int, ...]) -> None:
+    """Raise ValueError if a chunk has another type than its array declares, dense or sparse, or another shape."""
     dtype, sparse = declared
     if hasattr(chunk, "tocsr") != sparse or getattr(chunk, "dtype", dtype) != dtype:
         kinds = {True: "sparse", False: "dense"}
         found = f"{kinds[hasattr(chunk, 'tocsr')]} {getattr(chunk, 'dtype', type(chunk).__name__)}"
-        raise ValueError(f"{where} of X is {found}, but the array declares {kinds[sparse]} {dtype}: give its true meta")
+        wanted = f"{kinds[sparse]} {dtype}"
+        raise ValueError(f"chunk {number} of X is {found}, but the array declares {wanted}: give its true meta")
+    if np.shape(chunk) != shape:
+        raise ValueError(f"chunk {number} of X has shape {np.shape(chunk)}, but the array declares {shape}")
 
 
 def scan_block(
@@ -132,9 +135,7 @@ def scan_block(
     n, d = shape
     taken, wanted = [], sample_numbers(n, cells, seed)
     for chunk, (number, first, size) in zip(chunks, span, strict=True):
-        require_declared(chunk, declared, f"chunk {number}")
-        if np.shape(chunk) != (size, d):
-            raise ValueError(f"chunk {number} of X has shape {np.shape(chunk)}, but the array declares {(size, d)}")
+        require_declared(chunk, number, declared, (size, d))
         rows = read_block([chunk])
         _, bad = scan_rows(rows)
         if bad >= 0:

@@ -48,7 +48,10 @@ class Aggregates:
         of_rows: tuple[float, float],
         place: Place = None,
     ) -> Aggregates:
-        """Return aggregates, given the sums of weights between them, and the sum and maximum of the rows' weights."""
+        """Return aggregates, given the sums of weights between them, and the sum and maximum of the rows' weights.
+
+        The tails of each row of the sums must ascend.
+        """
         heads = np.repeat(np.arange(len(mass)), np.diff(between.indptr))
         apart = heads != between.indices
         indptr = np.concatenate([[0], np.cumsum(apart)])[between.indptr]

@@ -41,8 +41,8 @@ Method = Literal["auto", "exact", "approximate"]
 EXACT_ROWS, EXACT_WORK = 6_000, 3_000_000
 # Long tables make the approximate search slow: for 91 columns and 10,000 images it takes 5.0 s of CPU, the exact search
 # 2.4 s. The last columns of a long table have little weight, so beyond LONG_TABLE columns the search may be looser:
-# for 70,000 images and 91 columns, recall 0.936 in 5.4 s of CPU instead of 0.979 in 9.6 s; 0.98 of the nearest 30 are
-# found. Other data loses less: 0.005 of the handwritten digits of MNIST, nothing of normal clusters.
+# for 70,000 images and 91 columns, recall 0.936 in 5.4 s of CPU instead of 0.971 in 9.2 s with one more round and 30
+# spare neighbors; 0.98 of the nearest 30 are found. MNIST's digits lose 0.005, normal clusters nothing.
 EXACT_ROWS_PER_NEIGHBOR, LONG_TABLE = 120, 48
 
 # Evaluating a pair of dense rows (cpp/neighbors/pair_terms.hpp, a compiled function) costs more than comparing
