@@ -293,7 +293,7 @@ def quality_bars(documents: Documents) -> list[Bar]:
     return bars
 
 
-COMPARED_SUITES = ("optimum_small", "optimum_fashion", "optimum_shapes")
+COMPARED_SUITES = ("optimum_small", "optimum_images", "optimum_shapes")
 TEARABLE = ("grid", "swiss roll")  # sheets, which a map can show whole
 FIDELITY_NAMES = {
     "spearman": "correlation of distances",

@@ -361,7 +361,7 @@ SECTIONS = {
     "quality": quality_section,
     "published": published_section,
     "optimum_small": optimum_section("optimum_small", "Loss, small data"),
-    "optimum_fashion": optimum_section("optimum_fashion", "Loss, Fashion-MNIST"),
+    "optimum_images": optimum_section("optimum_images", "Loss, 70,000 images"),
     "optimum_shapes": optimum_section("optimum_shapes", "Loss, known shapes"),
     "optimum_order": order_section,
     "optimum_start": start_section,
