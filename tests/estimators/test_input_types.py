@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,23 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         pl.DataFrame({"a": range(N)}).with_columns(when=pl.lit("2020-01-01").str.to_date()), ValueError,
         "column 'when' of X holds dates",
     ),
+    "dates of pandas as objects": (
+        pd.DataFrame({"a": range(N), "when": np.full(N, date(2020, 1, 1), object)}), ValueError,
+        "column 'when' of X holds dates",
+    ),
+    "texts of pandas": (pd.DataFrame({"a": range(N), "kind": "x"}), ValueError, "column 'kind' of X must hold numbers"),
+    "classes of pandas": (
+        pd.DataFrame({"a": range(N), "kind": pd.Categorical(["x"] * N)}), ValueError,
+        "column 'kind' of X must hold numbers: could not convert string to float: 'x'",
+    ),
+    "periods of pandas": (
+        pd.DataFrame({"when": pd.period_range("2020", periods=N)}), TypeError, "column 'when' of X must hold numbers"
+    ),
+    "texts as objects": (np.full((N, D), "x", object), ValueError, "X must hold numbers: could not convert string"),
+    "times as objects": (np.full((N, D), time(1), object), TypeError, "X must hold numbers: float"),
+    "complex objects": (np.full((N, D), 1j, object), TypeError, "X must hold numbers: float"),
+    "huge objects": (np.full((N, D), 10**400, object), ValueError, "X must hold numbers: int too large"),
+    "NA as objects": (np.full((N, D), pd.NA, object), TypeError, "X must hold numbers: float"),
     "texts": (np.full((N, D), "1"), ValueError, "X holds text"),
     "records": (np.zeros(N, dtype=[("a", "f4")]), ValueError, "X holds records"),
     "ragged": ([[1, 2], [3]], ValueError, "X must hold values that NumPy can read"),
