@@ -265,6 +265,15 @@ def test_masked_chunks_are_refused() -> None:
     da = pytest.importorskip("dask.array", reason="the extra 'cluster' is not installed: no Dask")
     with pytest.raises(ValueError, match="X holds masked arrays"):
         umap().fit(da.ma.masked_invalid(da.from_array(rows(), chunks=20)))
+    last = da.from_array(rows(), chunks=(20, D)).map_blocks(
+        lambda chunk, block_info: np.ma.masked_less(chunk, 0) if block_info[0]["chunk-location"][0] == 2 else chunk,
+        meta=np.empty((0, D), np.float32),
+    )
+    words = r"chunk 2 of X has masked values; fill them first: dask.array.ma.filled\(X\)"
+    with pytest.raises(ValueError, match=words):
+        umap().fit(last)
+    with pytest.raises(ValueError, match=words):
+        umap().fit(rows()).transform(last).compute()
 
 
 def test_pages_show_columns_of_arrow_data() -> None:
