@@ -127,8 +127,8 @@ from vicinal.files.readers import ReadError, read_table
 path = Path(sys.argv[1])
 pl.scan_parquet(path).select(pl.len()).collect()
 held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (held + (450 << 20), held + (450 << 20)))
-assert free_memory() <= 450 << 20
+resource.setrlimit(resource.RLIMIT_AS, (held + (600 << 20), held + (600 << 20)))
+assert free_memory() <= 472 << 20
 try:
     read_table(path)
 except ReadError as error:

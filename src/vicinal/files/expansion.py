@@ -22,8 +22,10 @@ LIMIT = "VICINAL_READ_LIMIT"
 FIELD_BYTES = 24.0
 # Columns are copied while they are recognized and converted: peaks are 2.6 to 3 times the size of columns of numbers.
 COPIES = 3.0
-# What a text takes in addition while it is looked at, as an object of Python among others; measured for a million.
-TEXT_BYTES = 150.0
+# What a text takes in addition while it is looked at, as an object of Python among others.
+TEXT_BYTES = 100.0
+# Allocators reserve address space, which a limit on it counts, in large blocks.
+RESERVED = 128.0 * 2**20
 BLOCK = 1 << 20
 # The end of a .feather file: the length of its footer, and its name.
 ARROW_TAIL = b"\0\0\0\0ARROW1"
@@ -81,7 +83,8 @@ def free_memory() -> float:
         return min(least)
     own, _ = resource.getrlimit(resource.RLIMIT_AS)
     if own != resource.RLIM_INFINITY and (proc / "self/statm").exists():
-        least.append(own - float((proc / "self/statm").read_text().split()[0]) * resource.getpagesize())
+        held = float((proc / "self/statm").read_text().split()[0]) * resource.getpagesize()
+        least.append(own - held - RESERVED)
     return max(0.0, min(least))
 
 
