@@ -227,6 +227,7 @@ def test_invalid_command_prints_one_line(run: Run, arguments: str, word: str) ->
         (NotImplementedError("metric='x' is not there yet"), 2, "error: metric='x' is not there yet"),
         (OSError(28, "No space left on device", "map.csv"), 2, "error: map.csv: No space left on device"),
         (MemoryError("8 GiB"), 2, "error: not enough memory: 8 GiB"),
+        (MemoryError(), 2, "error: not enough memory"),
         (RuntimeError("odd"), 2, "error: unexpected RuntimeError: odd (set VICINAL_TRACEBACK=1 to see the traceback)"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],

@@ -124,7 +124,11 @@ def metadata_is_what_fit_takes() -> None:
 def module_names() -> None:
     for module, there, missing in (
         ("umap_", "make_epochs_per_sample", "init_transform"),
+        ("umap_", "INT32_MAX", "SMOOTH_K_TOLERANCE"),
         ("utils", "csr_unique", "tau_rand_int"),
+        ("utils", "ts", "norm"),
+        ("distances", "named_distances", "SPECIAL_METRICS"),
+        ("distances", "pairwise_special_metric", "ordinal_distance"),
         ("spectral", "tswspectral_layout", "component_layout"),
         ("layouts", "optimize_layout_generic", "optimize_layout_inverse"),
         ("sparse", "sparse_diff", "general_sset_union"),
@@ -295,6 +299,8 @@ def test_aligned_maps_differ_as_the_page_says() -> None:
 
 def test_numbers_that_umap_learn_takes_are_taken() -> None:
     expected = UMAP(**QUICK, negative_sample_rate=4).fit_transform(X)
+    model = UMAP(**QUICK).fit(X[:60])
+    assert len(model.update(X[60:], force_all_finite=True).embedding_) == len(X)
     given = UMAP(**QUICK, n_components=2.0, negative_sample_rate=4.0, low_memory=1, unique=0)
     np.testing.assert_array_equal(given.fit_transform(X, force_all_finite=True), expected)
     assert given.get_params()["n_components"] == 2.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import date, time
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,23 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
         pl.DataFrame({"a": range(N)}).with_columns(when=pl.lit("2020-01-01").str.to_date()), ValueError,
         "column 'when' of X holds dates",
     ),
+    "dates of pandas as objects": (
+        pd.DataFrame({"a": range(N), "when": np.full(N, date(2020, 1, 1), object)}), ValueError,
+        "column 'when' of X holds dates",
+    ),
+    "texts of pandas": (pd.DataFrame({"a": range(N), "kind": "x"}), ValueError, "column 'kind' of X must hold numbers"),
+    "classes of pandas": (
+        pd.DataFrame({"a": range(N), "kind": pd.Categorical(["x"] * N)}), ValueError,
+        "column 'kind' of X must hold numbers: could not convert string to float: 'x'",
+    ),
+    "periods of pandas": (
+        pd.DataFrame({"when": pd.period_range("2020", periods=N)}), TypeError, "column 'when' of X must hold numbers"
+    ),
+    "texts as objects": (np.full((N, D), "x", object), ValueError, "X must hold numbers: could not convert string"),
+    "times as objects": (np.full((N, D), time(1), object), TypeError, "X must hold numbers: float"),
+    "complex objects": (np.full((N, D), 1j, object), TypeError, "X must hold numbers: float"),
+    "huge objects": (np.full((N, D), 10**400, object), ValueError, "X must hold numbers: int too large"),
+    "NA as objects": (np.full((N, D), pd.NA, object), TypeError, "X must hold numbers: float"),
     "texts": (np.full((N, D), "1"), ValueError, "X holds text"),
     "records": (np.zeros(N, dtype=[("a", "f4")]), ValueError, "X holds records"),
     "ragged": ([[1, 2], [3]], ValueError, "X must hold values that NumPy can read"),
@@ -247,6 +265,15 @@ def test_masked_chunks_are_refused() -> None:
     da = pytest.importorskip("dask.array", reason="the extra 'cluster' is not installed: no Dask")
     with pytest.raises(ValueError, match="X holds masked arrays"):
         umap().fit(da.ma.masked_invalid(da.from_array(rows(), chunks=20)))
+    last = da.from_array(rows(), chunks=(20, D)).map_blocks(
+        lambda chunk, block_info: np.ma.masked_less(chunk, 0) if block_info[0]["chunk-location"][0] == 2 else chunk,
+        meta=np.empty((0, D), np.float32),
+    )
+    words = r"chunk 2 of X has masked values; fill them first: dask.array.ma.filled\(X\)"
+    with pytest.raises(ValueError, match=words):
+        umap().fit(last)
+    with pytest.raises(ValueError, match=words):
+        umap().fit(rows()).transform(last).compute()
 
 
 def test_pages_show_columns_of_arrow_data() -> None:

@@ -146,6 +146,18 @@ def test_callback_is_called_every_iteration_and_can_stop(iris: Rows) -> None:
     np.testing.assert_array_equal(watched.embedding_, unwatched.embedding_)
 
 
+# Factors at the ends of what is allowed.
+EXTREME: list[dict[str, float]] = [
+    {"dof": 0.01},
+    {"dof": 1e9},
+    {"early_exaggeration": 1e9},
+    {"early_exaggeration": 1e9, "learning_rate": 1e9},
+    {"exaggeration": 1e9},
+    {"exaggeration": 1e-9},
+    {"exaggeration": 1e-9, "learning_rate": 1e9},
+]
+
+
 def test_callbacks_receive_the_divergence_and_can_stop(iris: Rows) -> None:
     calls: list[tuple[int, float]] = []
 
@@ -157,6 +169,32 @@ def test_callbacks_receive_the_divergence_and_can_stop(iris: Rows) -> None:
     assert [one[0] for one in calls] == [20, 20, 40, 40]
     assert fitted.n_epochs_ == 40
     assert calls[-1][1] == pytest.approx(fitted.kl_divergence_)
+
+
+def test_callbacks_are_told_that_the_layout_begins(iris: Rows) -> None:
+    """openTSNE's own callbacks, such as ErrorLogger, start their clocks then."""
+
+    events: list[Any] = []
+
+    class Clock:
+        def optimization_about_to_start(self) -> None:
+            events.append("begin")
+
+        def __call__(self, iteration: int, divergence: float, embedding: Rows) -> None:
+            events.append(iteration)
+
+    TSNE(2, 20, callbacks=Clock(), max_iter=100, random_state=0).fit(iris)
+    assert events == ["begin", 50, 100]
+
+
+@pytest.mark.parametrize("options", EXTREME, ids=str)
+def test_the_largest_factors_give_a_finite_map(iris: Rows, options: dict[str, float]) -> None:
+    (name, value), *_ = options.items()
+    model = TSNE(max_iter=30, early_exaggeration_iter=15, random_state=0, **options).fit(iris)  # type: ignore[arg-type]
+    assert np.isfinite(model.embedding_).all()
+    beyond = value * 1.01 if value > 1 else value / 1.01
+    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+        TSNE(**options | {name: beyond}).fit(iris)  # type: ignore[arg-type]
 
 
 INVALID: list[tuple[dict[str, Any], str]] = [

@@ -48,7 +48,7 @@ def _describe(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
     if isinstance(error, MemoryError):
-        return f"not enough memory: {error}"
+        return f"not enough memory: {error}" if str(error) else "not enough memory"
     if isinstance(error, (ValueError, TypeError, NotImplementedError, ImportError)):
         return str(error) or type(error).__name__
     return f"unexpected {type(error).__name__}: {error} (set VICINAL_TRACEBACK=1 to see the traceback)"

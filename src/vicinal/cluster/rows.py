@@ -15,6 +15,7 @@ from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.rows import as_rows, scan_rows
 
 MOST_ROWS = 2**31 - 1  # row numbers are 32-bit
+FILL = "fill them first: dask.array.ma.filled(X)"
 BLOCK_BYTES = 1 << 24  # chunks are joined up to this size
 
 
@@ -72,7 +73,7 @@ class DaskRows:
         if not hasattr(X, "to_delayed") or not hasattr(X, "chunks"):
             raise TypeError(f"X must be a Dask array or data frame, got {type(X).__module__}.{type(X).__name__}")
         if isinstance(X._meta, np.ma.MaskedArray):
-            raise ValueError("X holds masked arrays; fill them first: dask.array.ma.filled(X)")
+            raise ValueError(f"X holds masked arrays; {FILL}")
         if X.ndim != 2:
             raise ValueError(f"X must be 2-D, got a Dask array of {X.ndim} dimensions")
         if any(np.isnan(size) for size in X.chunks[0]):
@@ -114,8 +115,10 @@ def _on_device(chunk: Any) -> bool:
 
 
 def require_declared(chunk: Any, number: int, declared: tuple[np.dtype[Any], bool], shape: tuple[int, ...]) -> None:
-    """Raise ValueError if a chunk has another type than its array declares, dense or sparse, or another shape."""
+    """Raise ValueError if a chunk has another type than its array declares, or another shape, or masked values."""
     dtype, sparse = declared
+    if np.ma.is_masked(chunk):
+        raise ValueError(f"chunk {number} of X has masked values; {FILL}")
     if hasattr(chunk, "tocsr") != sparse or getattr(chunk, "dtype", dtype) != dtype:
         kinds = {True: "sparse", False: "dense"}
         found = f"{kinds[hasattr(chunk, 'tocsr')]} {getattr(chunk, 'dtype', type(chunk).__name__)}"

@@ -44,6 +44,7 @@ METHODS = {
     "exact": "exact",
 }
 EXACT_SEARCHES = ("exact", "balltree")  # openTSNE's words
+LARGEST = 1e9  # factors beyond it move points out of the range of float32
 CHECKED_EVERY = 50  # iterations, as in scikit-learn
 UNUSED = "openTSNE's parameter, accepted without effect."
 
@@ -84,23 +85,23 @@ class TSNE(MapEstimator):
 
     # fmt: off
     n_components: int = like(UMAP, f"With more than {GRID_COMPONENTS}, every pair of rows is computed.")
-    _: KW_ONLY
     perplexity: float | None = parameter(None, [POSITIVE, None], f"""
         Effective number of neighbors of a row, less than the number of rows, by default {PERPLEXITY:g}. More than a
         third of the other rows is lowered to that. ``perplexity_`` is the value that was used.""")
-    early_exaggeration: Any = parameter("auto", [AUTO, Interval(Real, 1, None, closed="left")], f"""
+    _: KW_ONLY
+    early_exaggeration: Any = parameter("auto", [AUTO, Interval(Real, 1, LARGEST)], f"""
         Factor of the attraction in the first phase. "auto" is {EARLY_EXAGGERATION:g}, or ``exaggeration`` if that is
         larger.""", kind='float or "auto"')
-    learning_rate: Any = parameter("auto", [AUTO, Interval(Real, 0, 1e9, closed="right")], """
+    learning_rate: Any = parameter("auto", [AUTO, Interval(Real, 0, LARGEST, closed="right")], """
         As in scikit-learn, a quarter of openTSNE's. "auto" is rows / exaggeration / 4 in each phase.""",
         kind='float or "auto"')
     max_iter: int = parameter(750, [whole(0)], "Iterations of both phases together.")
     early_exaggeration_iter: int = parameter(250, [whole(0)], "Iterations of the first phase.")
     n_iter: int | None = parameter(None, [whole(0), None], """
         openTSNE's name for the iterations after the first phase. If given, it replaces ``max_iter``.""")
-    exaggeration: float | None = parameter(None, [POSITIVE, None], """
+    exaggeration: float | None = parameter(None, [Interval(Real, 1 / LARGEST, LARGEST), None], """
         Factor of the attraction in the second phase, by default 1.""")
-    dof: float = parameter(1.0, [Interval(Real, 0.01, None, closed="left")], """
+    dof: float = parameter(1.0, [Interval(Real, 0.01, LARGEST)], """
         Degrees of freedom of the kernel. Below 1 its tails are heavier and clusters finer.""")
     init: Any = parameter(None, [*INIT, None], """
         Initial positions of the rows, by default "pca", or "random" if ``X`` holds distances. An array is used
@@ -138,7 +139,8 @@ class TSNE(MapEstimator):
     random_state: Any = like(UMAP)
     callbacks: Any = parameter(None, [callable, list, tuple, None], """
         openTSNE's callbacks: each is called as ``f(iteration, kl_divergence, embedding)``. A true return value stops
-        the layout.""", kind="callable or list of them")
+        the layout. Their method ``optimization_about_to_start``, if there is one, is called before.""",
+        kind="callable or list of them")
     callbacks_every_iters: int = parameter(50, [whole(1)], "Iterations from one call of ``callbacks`` to the next.")
     callback: Any = like(UMAP)
     verbose: bool = like(UMAP, f"2 also prints divergence and gradient every {CHECKED_EVERY} iterations.")
@@ -232,6 +234,8 @@ class TSNE(MapEstimator):
                 answers = [callback(iteration, error, places) for callback in callbacks]
                 return any(answers)
 
+            for callback in callbacks:
+                getattr(callback, "optimization_about_to_start", lambda: None)()
             watching: list[tuple[Callback, int]] = []
             if callbacks:
                 watching.append((tell, int(self.callbacks_every_iters)))

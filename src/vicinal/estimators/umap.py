@@ -309,18 +309,21 @@ class UMAP(MapEstimator):
         return inverse_rows(X, places, data.rows, kernel, n_neighbors=k, n_jobs=data.n_jobs)
 
     @whole_or_nothing
-    def update(self, X: Any, y: Any = None, ensure_all_finite: Finite = True) -> UMAP:
+    def update(
+        self, X: Any, y: Any = None, ensure_all_finite: Finite = True, *, force_all_finite: Finite | None = None
+    ) -> UMAP:
         """Add rows to the fitted map, whose points move a little to make room.
 
         With ``metric="precomputed"`` the rows hold the distances to the known rows and then to each other.
-        ``ensure_all_finite`` as in :meth:`fit`.
+        ``ensure_all_finite`` and ``force_all_finite`` as in :meth:`fit`.
         """
+        finite = ensure_all_finite if force_all_finite is None else force_all_finite
         self._require_map()
         fitted = self.local_map
         if fitted.embedding is None:
             raise ValueError("update needs a map: this model was fitted with transform_mode='graph'")
         pairwise = not isinstance(fitted.data, TrainingRows)
-        rows = as_rows(X) if pairwise else self.check_new_rows(X, ensure_all_finite)
+        rows = as_rows(X) if pairwise else self.check_new_rows(X, finite)
         labels = None
         if y is not None and fitted.recipe.supervision is not None:
             labels = fitted.recipe.supervision.check(y, rows.shape[0])

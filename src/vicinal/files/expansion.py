@@ -1,4 +1,4 @@
-"""The memory that a data file takes once it is read, known before it is read.
+"""The memory that reading a data file takes, known before it is read.
 
 A compressed file of a few kilobytes can hold gigabytes, and polars ends the process when memory runs out. The limit is
 the free memory, or the environment variable ``VICINAL_READ_LIMIT`` (for example ``8GB``).
@@ -7,11 +7,12 @@ the free memory, or the environment variable ``VICINAL_READ_LIMIT`` (for example
 from __future__ import annotations
 
 import os
+import struct
 import zipfile
 from collections.abc import Callable
 from gzip import GzipFile
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from vicinal.files.data_table import ReadError
 from vicinal.runtime.sizes import bytes_of, readable
@@ -19,7 +20,15 @@ from vicinal.runtime.sizes import bytes_of, readable
 LIMIT = "VICINAL_READ_LIMIT"
 # A field of a text file takes the address of its text and a number, in addition to the text.
 FIELD_BYTES = 24.0
+# Columns are copied while they are recognized and converted: peaks are 2.6 to 3 times the size of columns of numbers.
+COPIES = 3.0
+# What a text takes in addition while it is looked at, as an object of Python among others.
+TEXT_BYTES = 100.0
+# Allocators reserve address space, which a limit on it counts, in large blocks.
+RESERVED = 128.0 * 2**20
 BLOCK = 1 << 20
+# The end of a .feather file: the length of its footer, and its name.
+ARROW_TAIL = b"\0\0\0\0ARROW1"
 
 
 def require_memory(path: Path, size: float | None = None) -> None:
@@ -74,7 +83,8 @@ def free_memory() -> float:
         return min(least)
     own, _ = resource.getrlimit(resource.RLIMIT_AS)
     if own != resource.RLIM_INFINITY and (proc / "self/statm").exists():
-        least.append(own - float((proc / "self/statm").read_text().split()[0]) * resource.getpagesize())
+        held = float((proc / "self/statm").read_text().split()[0]) * resource.getpagesize()
+        least.append(own - held - RESERVED)
     return max(0.0, min(least))
 
 
@@ -84,10 +94,13 @@ def file_size(path: Path) -> float:
 
 def _text_size(path: Path) -> float:
     """Return the size of the texts and numbers of a file, by the number of fields in its first block."""
+    import polars as pl
+
+    pl.read_csv(b"a\n1\n")  # the first call starts threads, which take memory: the limit is what is left then
     with path.open("rb") as file:
         block = file.read(BLOCK)
     fields = max(block.count(mark) for mark in (b",", b";", b"\t", b"|")) + block.count(b"\n")
-    return file_size(path) * (1 + FIELD_BYTES * fields / max(1, len(block)))
+    return COPIES * file_size(path) * (1 + FIELD_BYTES * fields / max(1, len(block)))
 
 
 def _archive_size(path: Path) -> float:
@@ -100,7 +113,7 @@ def _archive_size(path: Path) -> float:
 
 
 def _frame_size(path: Path) -> float:
-    """Return the size of the columns of a .parquet or .feather file by its numbers of rows, texts and list entries.
+    """Return what the columns of a .parquet or .feather file take: their numbers of rows, texts and list entries.
 
     The size of compressed columns says nothing: they also shrink by run lengths and dictionaries.
     """
@@ -115,11 +128,17 @@ def _frame_size(path: Path) -> float:
         return rows.select(pl.len())
 
     n = int(query_columnar(path, count).item())
-    fixed = float(n) * sum(_width(kind) for kind in schema.values())
-    varying = any(kind.is_nested() or kind in (pl.String, pl.Binary) for kind in schema.values())
-    if not varying:
-        return fixed
-    return fixed + (_footer_size(path) if path.suffix.lower() == ".parquet" else file_size(path))
+    texts = [name for name, kind in schema.items() if kind in (pl.String, pl.Binary)]
+    fixed = float(n) * (sum(_width(kind) for kind in schema.values()) + TEXT_BYTES * len(texts))
+    if not texts and not any(kind.is_nested() for kind in schema.values()):
+        return COPIES * fixed
+    stated = _footer_size if path.suffix.lower() == ".parquet" else arrow_size
+    size = fixed + stated(path)
+    if texts and COPIES * size <= most_read():
+        # A file may hold a repeated text once. To count the texts takes less memory than to read them.
+        lengths = [pl.col(name).cast(pl.Binary).bin.size().sum() for name in texts]
+        size += float(sum(query_columnar(path, lambda rows: rows.select(lengths)).row(0)))
+    return COPIES * size
 
 
 def _width(kind: Any) -> float:
@@ -157,6 +176,92 @@ def _footer_size(path: Path) -> float:
         return size
     except (LookupError, TypeError, RecursionError) as error:
         raise ReadError(f"{path} is not a valid parquet file (its footer is broken)") from error
+
+
+def arrow_size(path: Path) -> float:
+    """Return the size of the buffers of a .feather file once they are decompressed, which each of them states."""
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        tail = _read_at(file, end - len(ARROW_TAIL), len(ARROW_TAIL))
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != ARROW_TAIL[4:] or length > end:
+            return float(end)  # the reader refuses it
+        try:
+            footer = FlatTable.root(_read_at(file, end - len(ARROW_TAIL) - length, length))
+            blocks = [block for field in (2, 3) for block in footer.structs(field, "<qi4xq")]
+            if sum(metadata for _, metadata, _ in blocks) > end or min((min(block) for block in blocks), default=0) < 0:
+                raise LookupError("the parts overlap")
+            return float(sum(_batch_size(file, begin, metadata) for begin, metadata, _ in blocks))
+        except (LookupError, OSError, ValueError, struct.error) as error:
+            raise ReadError(f"{path} is not a valid feather file (its footer is broken)") from error
+
+
+def _batch_size(file: BinaryIO, begin: int, metadata: int) -> int:
+    """Return the decompressed size of the buffers of one batch of rows, or of one dictionary."""
+    content = _read_at(file, begin, metadata)
+    message = FlatTable.root(content[8:] if content[:4] == b"\xff\xff\xff\xff" else content[4:])
+    batch = message.table(2)
+    if message.number(1, "<B") == 2:  # a dictionary
+        batch = batch.table(1)
+    size = 0
+    for position, length in batch.structs(2, "<qq"):
+        stated = -1
+        if batch.has(3) and length >= 8:  # compressed; -1 says that this buffer is not
+            (stated,) = struct.unpack("<q", _read_at(file, begin + metadata + position, 8))
+        size += max(stated, length)
+    return size
+
+
+def _read_at(file: BinaryIO, position: int, length: int) -> bytes:
+    file.seek(max(0, position))
+    return file.read(length)
+
+
+class FlatTable:
+    """A table in the format of FlatBuffers, whose fields are numbered."""
+
+    def __init__(self, content: bytes, at: int) -> None:
+        self.content, self.at = content, at
+
+    @classmethod
+    def root(cls, content: bytes) -> FlatTable:
+        return cls(content, struct.unpack_from("<I", content)[0])
+
+    def has(self, field: int) -> bool:
+        return self._place(field) > 0
+
+    def number(self, field: int, form: str) -> int:
+        found: int = struct.unpack_from(form, self.content, self._place(field))[0] if self.has(field) else 0
+        return found
+
+    def table(self, field: int) -> FlatTable:
+        return FlatTable(self.content, self._target(field))
+
+    def structs(self, field: int, form: str) -> list[tuple[int, ...]]:
+        """Return the entries of a vector of structures."""
+        if not self.has(field):
+            return []
+        begin = self._target(field)
+        (n,) = struct.unpack_from("<I", self.content, begin)
+        size = struct.calcsize(form)
+        if begin + 4 + n * size > len(self.content):
+            raise LookupError("the end is missing")
+        return [struct.unpack_from(form, self.content, begin + 4 + a * size) for a in range(n)]
+
+    def _target(self, field: int) -> int:
+        """Return where the table or the vector of a field begins: fields hold distances to them."""
+        place = self._place(field)
+        if not place:
+            raise LookupError(f"field {field} is missing")
+        return place + int(struct.unpack_from("<I", self.content, place)[0])
+
+    def _place(self, field: int) -> int:
+        """Return where a field is, or 0 if the table does not have it."""
+        fields = self.at - struct.unpack_from("<i", self.content, self.at)[0]
+        if fields < 0 or 4 + 2 * field >= struct.unpack_from("<H", self.content, fields)[0]:
+            return 0
+        offset = struct.unpack_from("<H", self.content, fields + 4 + 2 * field)[0]
+        return self.at + int(offset) if offset else 0
 
 
 class CompactThrift:

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vicinal.runtime.inputs import as_array
+
 Floats = NDArray[np.float64]
 
 
@@ -88,7 +90,7 @@ def categories(labels: NDArray[Any] | None) -> NDArray[Any] | None:
 
 def check_values(values: ArrayLike, n: int) -> NDArray[Any]:
     """Return ``n`` numbers, or raise ValueError."""
-    array = np.asarray(values)
+    array = as_array(values, "values", text=True)
     if array.shape != (n,) or array.dtype.kind not in "fiub":
         raise ValueError(f"values must be {n} numbers, got shape {array.shape} and dtype {array.dtype}")
     return array
@@ -108,7 +110,7 @@ def scaled_values(values: ArrayLike, n: int) -> tuple[Floats, tuple[float, float
 
 def coordinates(embedding: Any, most: int = 2, name: str = "embedding") -> Floats:
     """Return the finite coordinates [n, 2] of a fitted model or an array, or up to [n, most]."""
-    array = np.asarray(getattr(embedding, "embedding_", embedding))
+    array = as_array(getattr(embedding, "embedding_", embedding), name, text=True)
     fitted: Any = getattr(embedding, "map_", None)
     if getattr(getattr(fitted, "recipe", None), "isolated", "around") == "nan":
         array = fitted.embedding  # figures show the rows that have no neighbors around the map

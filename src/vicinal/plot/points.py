@@ -24,6 +24,7 @@ from vicinal.plot.look import (
     rgb,
 )
 from vicinal.plot.names import class_areas, cluster_areas, draw_names
+from vicinal.runtime.inputs import as_array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -189,7 +190,7 @@ def points(
 
 def row_subset(subset_points: ArrayLike, n: int) -> NDArray[np.bool_]:
     """Check which rows to draw."""
-    chosen = np.asarray(subset_points)
+    chosen = as_array(subset_points, "subset_points")
     if chosen.dtype != np.bool_ or chosen.shape != (n,) or not chosen.any():
         raise ValueError(
             f"subset_points must hold {n} booleans, at least one of them true, got shape {chosen.shape} of "

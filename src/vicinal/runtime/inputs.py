@@ -166,7 +166,7 @@ def as_array(given: Any, name: str = "X", *, text: bool = False) -> NDArray[Any]
 
         return _checked(arrow.read_column(given, name), name, text=text)
     if _is_pandas(given):
-        _check_pandas(given, name)
+        _check_pandas(given, name, text=text)
     return _checked(_converted(given, name), name, text=text)
 
 
@@ -280,28 +280,51 @@ def _checked(values: NDArray[Any], name: str, *, text: bool) -> NDArray[Any]:
     if dates or (kind in "mMV" or (kind in "US" and not text)):
         what = "dates" if dates else NOT_NUMBERS[kind]
         raise ValueError(f"{name} holds {what} ({values.dtype}), not numbers; convert them to numbers first")
+    if kind == "O" and not text:
+        _check_objects(values, name)
     return values
+
+
+def _check_objects(values: NDArray[Any], name: str) -> None:
+    """Raise, with the name of the argument, if an object is no number."""
+    try:
+        values.astype(np.float64)
+    except (OverflowError, TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{name} must hold numbers: {error}") from None
 
 
 def _is_pandas(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "pandas" and hasattr(X, "to_numpy")
 
 
-def _check_pandas(X: Any, name: str) -> None:
-    """Raise ValueError for a column of dates, which would count as a number."""
-    types = X.dtypes if hasattr(X, "columns") else [X.dtype]
-    for i, kind in enumerate(types):
-        if kind.kind in "mM":
-            column = f"column {X.columns[i]!r} of {name}" if hasattr(X, "columns") else name
-            raise ValueError(f"{column} holds {NOT_NUMBERS[kind.kind]} ({kind}), not numbers; convert it first")
+def _check_pandas(X: Any, name: str, *, text: bool = False) -> None:
+    """Raise, with the name of the column, for dates, which would count as numbers, and for what is no number."""
+    if not hasattr(X, "columns"):
+        _check_dates(X.dtype, name)
+        return
+    for i, kind in enumerate(X.dtypes):
+        where = f"column {X.columns[i]!r} of {name}"
+        _check_dates(kind, where)
+        if kind.kind == "O" and not _is_vector(X.iloc[:1, i]):
+            _checked(np.asarray(X.iloc[:, i], dtype=object), where, text=text)
+
+
+def _check_dates(kind: Any, where: str) -> None:
+    if kind.kind in "mM":
+        raise ValueError(f"{where} holds {NOT_NUMBERS[kind.kind]} ({kind}), not numbers; convert it first")
+
+
+def _is_vector(column: Any) -> bool:
+    """Tell whether the first entry of a column is a vector."""
+    return len(column) > 0 and isinstance(column.iloc[0], list | tuple | np.ndarray)
 
 
 def _pandas_vectors(X: Any, name: str) -> tuple[Any, list[str] | None]:
     """Return a data frame as it is, or the rows of its single column if this holds vectors."""
     for i in range(len(getattr(X, "columns", ()))):
         column = X.iloc[:, i]
-        first = column.iloc[0] if len(column) else None
-        if column.dtype.kind != "O" or not isinstance(first, list | tuple | np.ndarray):
+        if column.dtype.kind != "O" or not _is_vector(column):
             continue
         if X.shape[1] > 1:
             raise ValueError(

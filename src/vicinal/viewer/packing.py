@@ -28,7 +28,7 @@ from vicinal.plot.annotations import check_values, classes_of, coordinates, is_c
 from vicinal.plot.look import OKABE_ITO, THEMES, VALUE_STOPS, palette
 from vicinal.runtime.arrow import read_table
 from vicinal.runtime.cached import GrowingArray
-from vicinal.runtime.inputs import reads_arrow
+from vicinal.runtime.inputs import as_array, reads_arrow
 
 FORMAT = 2
 STEPS = 65535
@@ -75,8 +75,8 @@ def row_columns(
 ) -> list[Column]:
     """Return the data of the rows of a map, as :func:`vicinal.viewer.export` takes them, as columns."""
     single = "value" if labels is not None and values is not None else label or "value"
-    found = [Column(name, Role.LABEL, np.asarray(one)) for name, one in _named(labels, label or "class")]
-    found += [Column(name, Role.VALUE, np.asarray(one)) for name, one in _named(values, single)]
+    found = [Column(name, Role.LABEL, _values(one, name)) for name, one in _named(labels, label or "class")]
+    found += [Column(name, Role.VALUE, _values(one, name)) for name, one in _named(values, single)]
     found += [Column(name, Role.DISPLAY, _objects(one)) for name, one in _named(hover, "text")]
     named = [] if ids is None else [("id", one) for _, one in _named(ids, "id")]
     return found + [Column(name, Role.ID, _objects(one)) for name, one in named]
@@ -91,6 +91,11 @@ def _named(given: Any, name: str) -> list[tuple[str, Any]]:
     if hasattr(given, "columns"):
         return [(str(one), given[one]) for one in given.columns]
     return [(str(one), column) for one, column in given.items()] if isinstance(given, Mapping) else [(name, given)]
+
+
+def _values(given: Any, name: str) -> NDArray[Any]:
+    """Return a column as an array; masked values are refused, dates are shown."""
+    return as_array(given, name, text=True) if isinstance(given, np.ma.MaskedArray) else np.asarray(given)
 
 
 def _objects(given: Any) -> NDArray[Any]:
@@ -141,14 +146,14 @@ def pack(
     sections |= found.sections
     described = None
     if images is not None:
-        pictures = _pictures(np.asarray(images), n)
+        pictures = _pictures(as_array(images, "images"), n)
         described = dict(zip(("height", "width", "channels"), pictures.shape[1:], strict=True))
         described["block"] = IMAGES_PER_BLOCK
         for a in range(0, n, IMAGES_PER_BLOCK):
             sections[f"images{a // IMAGES_PER_BLOCK}"] = compressed(pictures[a : a + IMAGES_PER_BLOCK])
     near = None
     if neighbors is not None:
-        near, sections["neighbors"] = _packed_neighbors(np.asarray(neighbors), n)
+        near, sections["neighbors"] = _packed_neighbors(as_array(neighbors, "neighbors"), n)
     meta = {
         "version": FORMAT,
         "n": n,
