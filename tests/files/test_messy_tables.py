@@ -56,6 +56,9 @@ EXPECTED: dict[str, tuple[dict[str, float], dict[str, str]]] = {
         {"yield": 5.26, "height": 85.6, "moisture": 27.1},
         {"plot": "row ids, counts up", "treatment": "text, 3 classes", "sown": "dates", "empty": "empty"},
     ),
+    "report.xlsx": (  # titles above the names, a total below an empty line
+        {"revenue": 51.13, "cost": 48.81, "share": 55.76, "open": 0}, {"store": "text, 30 different"},
+    ),
     "trees.ods": ({"girth": 17.9, "height": 81.1, "volume": 34.5}, {"stem": "text, 20 different"}),
     "sensors.jsonl": ({"reading": 23.18, "voltage": 3.315}, {"sensor": "text, 4 classes", "error": "empty"}),
     "wide.csv": (
@@ -66,6 +69,7 @@ EXPECTED: dict[str, tuple[dict[str, float], dict[str, str]]] = {
 ANSWERS: dict[str, dict[str, Any]] = {
     "ambiguous.csv": {"form": FileFormat(decimal=".")},
     "measurements.xlsx": {"form": FileFormat(sheet="plots")},
+    "report.xlsx": {"form": FileFormat(skip=(1, 2, -1))},
 }
 
 
@@ -88,6 +92,8 @@ def test_columns_of_messy_files(name: str) -> None:
     ("name", "options", "message"),
     [
         ("ambiguous.csv", {"missing": True}, r"'people': '1,234' may have decimals or thousands: say --decimal \. or"),
+        ("report.xlsx", {"missing": True}, "line 1 names 1 of 5 columns; if it is a title, leave it out: --skip 1$"),
+        ("report.xlsx", {"form": FileFormat(skip=(1, 2))}, "last row has the sums or means .* --skip -1"),
         ("measurements.xlsx", {"form": FileFormat(sheet="x")}, "no sheet 'x'; it has 'notes', 'plots'"),
         ("visits.csv", {}, r"row 5 has 'broken', not a number, in column 'temperature' \(3 rows .* --impute .* nan_eu"),
         ("stores.csv", {"features": ["Region"]}, r"'Region' is not numeric \(text: 'North' \(17\), 'South' .*one-hot"),

@@ -45,6 +45,7 @@ class Content:
     ``series`` has the values as they were read and ``given`` as they are in the file. ``note`` says what is particular
     about them, and ``question`` what has to be known before they can be numbers or dates. ``amounts`` are numbers
     written with a unit, or with marks between their digits, and ``decimal`` is the mark that they were read with.
+    ``odd`` has the rows of texts that are neither numbers nor marks of missing values.
     """
 
     kind: Kind
@@ -54,6 +55,7 @@ class Content:
     question: str = ""
     amounts: bool = False
     decimal: str | None = None
+    odd: Sequence[int] = ()
 
 
 def recognize(frame: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
@@ -200,7 +202,7 @@ class _UnreadTexts:
         if len(set(units) - {"none"}) > 1 or (len(units) > 1 and not {"%", "‰"}.isdisjoint(units)):
             return Content(Kind.TEXTS, self.texts, self.given, f"amounts of different units ({', '.join(units)})")
         amounts = units not in ([], ["none"]) or bool(self.parts["digits"].str.contains("[., ]").any())
-        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question, amounts, mark)
+        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question, amounts, mark, read.odd)
 
 
 def distinct(series: pl.Series) -> int:

@@ -34,6 +34,7 @@ from vicinal.files.data_table import (
     without_bytes,
 )
 from vicinal.files.number_texts import listed_texts, shown_text
+from vicinal.files.stray_lines import WRITTEN, require_no_total, require_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,6 +82,8 @@ class Plan:
             raise ReadError(f"{path} has no rows")
         contents = recognize(frame, choice.form)
         choice.require_known(path, contents, frame.columns)
+        if path.suffix.lower() in WRITTEN:
+            require_rows(path, contents, choice.form)
         features, why = _features(path, contents, choice)
         gaps = _gaps(contents, features)
         notes = {name: _feature_note(contents[name], choice, name, gaps[name]) for name in features}
@@ -119,6 +122,9 @@ class Plan:
             if constant:
                 raise ReadError(f"{self.path}: no numeric column has different values; constant are {listed(constant)}")
             raise ReadError(f"{self.path} has no numeric column to embed; it has {listed(list(self.contents))}")
+        numeric = [name for name in self.features if self.contents[name].kind is Kind.NUMBERS]
+        if self.choice.whole and self.path.suffix.lower() in WRITTEN:
+            require_no_total(self.path, _numbers(self.contents, numeric))
         for name in [*self.features, *self.choice.values]:
             if self.contents[name].question:
                 raise ReadError(f"{self.path}: column {shown_text(name)}: {self.contents[name].question}")

@@ -28,6 +28,7 @@ MISSING = [
 # A column is numeric if this share of its known values are numbers, or half of them and few different others.
 MOSTLY, HALF, FEW_OTHERS = 0.9, 0.5, 3
 SHOWN_OTHERS = 3
+KEPT_ROWS = 1000  # rows of odd texts that are looked at
 LONGEST_SHOWN = 100  # characters of a cell or a name in a message
 POINT, COMMA = ".", ","
 CURRENCIES = r"(?:[$€£¥₹]|USD|EUR|GBP|JPY|CHF|SEK|NOK|DKK|Fr\.|kr\.?|zł|R\$)"
@@ -56,6 +57,10 @@ class FileFormat:
         Further texts that mean a missing value.
     sheet : str, optional
         The sheet of a workbook.
+    skip : sequence of int
+        Lines that are left out, counted from 1; negative ones from the end.
+    header : bool, optional
+        Whether the first line that is read has the names of the columns.
     """
 
     decimal: str | None = None
@@ -64,6 +69,8 @@ class FileFormat:
     encoding: str | None = None
     na: tuple[str, ...] = ()
     sheet: str | None = None
+    skip: tuple[int, ...] = ()
+    header: bool | None = None
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, POINT, COMMA):
@@ -74,6 +81,8 @@ class FileFormat:
             raise ValueError(f"--decimal and --thousands are both {self.decimal!r}")
         if self.separator is not None and len(self.separator.encode()) != 1:
             raise ValueError(f"--separator must be one character, but is {self.separator!r}")
+        if 0 in self.skip:
+            raise ValueError("--skip counts lines from 1, and from -1 at the end")
 
     @property
     def given_decimal(self) -> str | None:
@@ -110,6 +119,7 @@ class NumberTexts:
     numbers: pl.Series
     note: str
     share: float
+    odd: list[int]  # rows of texts that are no numbers
 
     @property
     def mostly(self) -> bool:
@@ -179,11 +189,10 @@ def plain_numbers(texts: pl.Series) -> pl.Series:
     return texts.cast(pl.Float64, strict=False)
 
 
-def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float]:
-    """Say what a column contains beside plain numbers; return the share of numbers among the known values, too."""
-    others = texts.filter(numbers.is_null() & texts.is_not_null())
-    marked = others.str.to_lowercase().is_in(MISSING)
-    unknown, odd = others.filter(marked), others.filter(~marked)
+def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float, list[int]]:
+    """Say what a column contains beside plain numbers; return the share of numbers and the rows of odd texts, too."""
+    others, marked = numbers.is_null() & texts.is_not_null(), texts.str.to_lowercase().is_in(MISSING)
+    unknown, odd = texts.filter(others & marked), texts.filter(others & ~marked)
     n = len(numbers) - numbers.null_count()
     share = n / (n + len(odd)) if n else 0.0
     if odd.n_unique() <= FEW_OTHERS and share >= HALF:
@@ -193,7 +202,7 @@ def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float]:
         notes.append(f"missing values written as {listed_texts(unknown)}")
     if len(odd):
         notes.append(f"not numbers: {listed_texts(odd)}")
-    return ", ".join(notes), share
+    return ", ".join(notes), share, (others & ~marked).arg_true().head(KEPT_ROWS).to_list()
 
 
 def _examples(texts: pl.Series, numbers: pl.Series) -> list[str]:

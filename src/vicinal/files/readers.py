@@ -173,7 +173,7 @@ def read_frame_of(path: Path, choice: ColumnChoice) -> tuple[pl.DataFrame, FileF
     form = choice.form
     if suffix in (".csv", ".tsv"):
         dialect = detect(path, form)
-        form = replace(form, separator=dialect.separator, encoding=dialect.encoding)
+        form = replace(form, separator=dialect.separator, encoding=dialect.encoding, skip=dialect.skip)
     return TABULAR_READERS[suffix](path, form), form
 
 

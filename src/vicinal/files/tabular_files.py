@@ -7,13 +7,17 @@ import csv
 import functools
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from vicinal.files.data_table import ReadError, first_line, listed
 from vicinal.files.number_texts import DETECTED, NULLS, FileFormat
+from vicinal.files.stray_lines import UNNAMED, lines_after, require_names, require_titles, span
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,6 +34,8 @@ MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 SAMPLE = 2**20
 # Lines that are inspected to detect the separator.
 LINES = 20
+# Excel understands a first line that states the separator.
+STATED_SEPARATOR = re.compile(r'"?sep=(.)"?\s*')
 
 
 def _naming_long_fields(read: Callable[..., Found]) -> Callable[..., Found]:
@@ -50,15 +56,54 @@ def _naming_long_fields(read: Callable[..., Found]) -> Callable[..., Found]:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a delimited file is written."""
+    """How a delimited file is written; ``skip`` has the numbers of lines that are no rows."""
 
     separator: str
     encoding: str = "utf-8-sig"
     has_header: bool = True
+    skip: tuple[int, ...] = ()
 
     def open(self, path: Path) -> TextIO:
         """Open the file as text without translating line ends."""
         return path.open(encoding=self.encoding, errors="replace", newline="")
+
+    def lines(self, path: Path) -> Iterator[str]:
+        """Yield the header and the rows of a file; a line with nothing but separators is no row of several columns."""
+        with self.open(path) as file:
+            lines = (line for _, line in kept_lines(whole_lines(file), self.skip))
+            first = next(lines, "")
+            yield first
+            nothing = f'{self.separator} "\r\n' if self.separator in first else ""
+            yield from (line for line in lines if not nothing or line.strip(nothing))
+
+
+def whole_lines(lines: Iterable[str]) -> Iterator[str]:
+    """Join lines that a line break within quotes divides."""
+    parts: list[str] = []
+    quoted = False
+    for line in lines:
+        parts.append(line)
+        quoted ^= bool(line.count('"') % 2)
+        if not quoted:
+            yield "".join(parts)
+            parts.clear()
+    if parts:
+        yield "".join(parts)
+
+
+def kept_lines(lines: Iterable[Found], skip: Sequence[int]) -> Iterator[tuple[int, Found]]:
+    """Yield lines that are not skipped with their numbers, from 1; empty lines at the end have no negative number."""
+    last = -min((*skip, 0))
+    held: deque[tuple[int, Found]] = deque()
+    for number, line in enumerate(lines, 1):
+        if last and isinstance(line, str) and not line.strip():
+            continue
+        held.append((number, line))
+        if len(held) > last and (first := held.popleft())[0] not in skip:
+            yield first
+    for left, one in zip(range(len(held), 0, -1), held, strict=True):
+        if one[0] not in skip and -left not in skip:
+            yield one
 
 
 @_naming_long_fields
@@ -68,13 +113,24 @@ def detect(path: Path, form: FileFormat = DETECTED) -> Dialect:
         sample = file.read(SAMPLE)
     encoding = _given_encoding(form.encoding) if form.encoding else _encoding(path, sample)
     text = sample.decode(encoding, errors="replace")
-    lines = text.splitlines()[: LINES + 1]
-    # the sample may end within a line, and a line within a quoted field
-    lines = lines[:LINES] if len(lines) > LINES or len(sample) < SAMPLE else lines[:-1] or lines
-    while len(lines) > 1 and sum(line.count('"') for line in lines) % 2:
-        lines.pop()
-    separator = form.separator or _separator(path, lines, PREFERRED.get(path.suffix.lower(), ","))
-    return Dialect(separator, encoding, has_header(next(csv.reader(lines, delimiter=separator), [])))
+    first = list(islice(whole_lines(text.splitlines(keepends=True)), LINES + 1 + max((*form.skip, 0))))
+    # the sample may end within a line
+    if len(sample) == SAMPLE and len(first) > 1 and len("".join(first)) == len(text):
+        first.pop()
+    skip, separator = list(form.skip), form.separator
+    lines = list(kept_lines(first, [number for number in skip if number > 0]))
+    while lines and not lines[0][1].strip():
+        skip.append(lines.pop(0)[0])
+    if lines and (stated := STATED_SEPARATOR.fullmatch(lines[0][1])):
+        skip.append(lines.pop(0)[0])
+        separator = separator or stated[1]
+    rows = [line for _, line in lines[:LINES]]
+    separator = separator or _separator(path, rows, PREFERRED.get(path.suffix.lower(), ","))
+    first_rows = list(_fields(rows, separator)) or [[]]
+    names = has_header(first_rows[0]) if form.header is None else form.header
+    if form.header is None and names:
+        require_names(path, first_rows[0], first_rows[1:])
+    return Dialect(separator, encoding, names, tuple(skip))
 
 
 def _given_encoding(name: str) -> str:
@@ -105,10 +161,14 @@ def _separator(path: Path, lines: list[str], preferred: str) -> str:
     header = _unquoted(lines[0]) if lines else ""
     if [one for one in SEPARATORS if one in header] == [preferred]:
         return preferred
-    fields = {one: [found for found in csv.reader(lines, delimiter=one) if found] for one in SEPARATORS}
-    widths = {one: {len(row) for row in rows} for one, rows in fields.items()}
-    usable = [one for one in SEPARATORS if len(widths[one]) == 1 and max(widths[one]) > 1]
-    if not usable:
+    # the first lines may be titles
+    for part in (lines, lines[len(lines) // 2 :]):
+        fields = {one: [found for found in _fields(part, one) if found] for one in SEPARATORS}
+        widths = {one: {len(row) for row in rows} for one, rows in fields.items()}
+        usable = [one for one in SEPARATORS if len(widths[one]) == 1 and max(widths[one]) > 1]
+        if usable:
+            break
+    else:
         return preferred
     # within names a comma is followed by a blank
     likely = {one: (_share_of_numbers(fields[one][1:]), f"{one} " not in header) for one in usable}
@@ -119,9 +179,14 @@ def _separator(path: Path, lines: list[str], preferred: str) -> str:
     return best[0]
 
 
+def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
+    """Yield the fields of lines; a quote within a field without quotes is a part of it."""
+    yield from csv.reader((part for line in lines for part in line.splitlines(keepends=True)), delimiter=separator)
+
+
 def _share_of_numbers(rows: list[list[str]]) -> float:
     fields = [field for row in rows for field in row]
-    return sum(_is_number(field.replace(",", ".", 1)) for field in fields) / max(1, len(fields))
+    return sum(_is_number(re.sub("[.,' \u2019\u00a0\u202f]", "", field)) for field in fields) / max(1, len(fields))
 
 
 def _unquoted(line: str) -> str:
@@ -195,10 +260,18 @@ def read_frame(path: Path, kind: str, reader: Callable[[Path], Found]) -> Found:
 
 def read_delimited(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
     dialect = detect(path, form)
-    if dialect.encoding == "utf-8-sig":
-        return parse_delimited(path, path, dialect, form)
-    with dialect.open(path) as file:
-        return parse_delimited(path, file.read().encode(), dialect, form)
+    if dialect.encoding == "utf-8-sig" and not dialect.skip:
+        frame = parse_delimited(path, path, dialect, form)
+        if frame.width == 1 or not _has_empty_rows(frame):
+            return frame
+    return parse_delimited(path, "".join(dialect.lines(path)).encode(), dialect, form)
+
+
+def _has_empty_rows(frame: pl.DataFrame) -> bool:
+    import polars as pl
+
+    empty = frame.filter(frame[:, 0].is_null())
+    return bool(empty.height) and bool(empty.select(pl.all_horizontal(pl.all().is_null()).any()).item())
 
 
 def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: FileFormat) -> pl.DataFrame:
@@ -220,9 +293,11 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
         raise ReadError(ragged)
     if not dialect.has_header:
         frame.columns = [str(a) for a in range(frame.width)]
+        return frame
     names = [name.strip() for name in frame.columns]
     if len(set(names)) == len(names):
         frame.columns = names
+    require_titles(path, frame, replace(form, skip=dialect.skip))
     return frame
 
 
@@ -237,34 +312,64 @@ def read_sheet(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
     # its warnings about columns without values would be printed
     logging.getLogger("fastexcel").addHandler(logging.NullHandler())
 
+    lead = next(lines_after(form, 0)) - 1 if form.header is not False else 0
+
     def read(path: Path) -> dict[str, Any]:
         names = fastexcel.read_excel(path).sheet_names
         if form.sheet is not None and form.sheet not in names:
             raise ReadError(f"{path} has no sheet {form.sheet!r}; it has {listed(names)}")
-        reader: Any = pl.read_ods if path.suffix.lower() == ".ods" else pl.read_excel
+        reading: Any = {
+            "engine": "calamine",
+            "has_header": form.header is not False,
+            "read_options": {"header_row": lead} if lead else {},
+            "drop_empty_rows": False,
+            "infer_schema_length": None,
+            "raise_if_empty": False,
+        }
         wanted = names if form.sheet is None else [form.sheet]
-        return {name: reader(path, sheet_name=name, infer_schema_length=None, raise_if_empty=False) for name in wanted}
+        return {name: pl.read_excel(path, sheet_name=name, **reading) for name in wanted}
 
     sheets = read_frame(path, path.suffix.lower()[1:], read)
     filled = {name: sheet for name, sheet in sheets.items() if sheet.height}
     if len(filled) > 1:
         raise ReadError(f"{path} has several sheets; choose one with --sheet: {listed(list(filled))}")
     frame: pl.DataFrame = next(iter((filled or sheets).values()))
+    if not frame.width:
+        return frame
+    begin = lead + int(form.header is not False)
+    full = pl.arange(frame.height, eager=True).filter(~frame.select(pl.all_horizontal(pl.all().is_null())).to_series())
+    kept = {number for number, _ in kept_lines(range(begin + full[-1] + 1 if len(full) else 0), form.skip)}
+    frame = frame[[row for row in full.to_list() if begin + row + 1 in kept]]
+    if form.header is False:
+        frame.columns = [str(a) for a in range(frame.width)]
+        return frame
+    if form.header is None:
+        require_names(path, [re.sub(f"^(?:{UNNAMED})$", "", name) for name in frame.columns], frame.head(LINES).rows())
+    require_titles(path, frame, form)
     # the reader names columns without a header
     frame.columns = ["" if name.startswith("__UNNAMED__") and a == 0 else name for a, name in enumerate(frame.columns)]
     return frame
 
 
 def _ragged_line(path: Path, dialect: Dialect) -> str | None:
-    """Describe the first line with more or fewer fields than line 1, or return None."""
+    """Describe the first line with more or fewer fields than the first one, or return None."""
     try:
         with dialect.open(path) as file:
-            reader = csv.reader(file, delimiter=dialect.separator)
-            width = len(next(reader, []))
-            for fields in reader:
-                if fields and len(fields) != width:
-                    line = reader.line_num
-                    return f"{path} is ragged: line {line} has {len(fields)} field(s), line 1 has {width}"
+            lines = kept_lines(whole_lines(file), dialect.skip)
+            fields = ((number, row) for number, line in lines for row in _fields([line], dialect.separator))
+            widths = [(number, len(row)) for number, row in fields if row]
     except csv.Error:
         return None
-    return None
+    odd = next((one for one in widths if one[1] != widths[0][1]), None)
+    if odd is None:
+        return None
+    top, width = widths[0]
+    usual = Counter(one for _, one in widths).most_common(1)[0][0]
+    alike = [number for number, one in widths if one == usual]
+    after = [number for number, _ in widths if number > alike[-1]]
+    help_ = "is --separator right?"
+    if width != usual:
+        help_ = f"if the names are in line {alike[0]}: --skip {span(1, alike[0] - 1)}; if not, {help_}"
+    elif odd[0] > alike[-1]:
+        help_ = f"if no row begins there: --skip {','.join(str(-a - 1) for a in range(len(after)))}"
+    return f"{path} is ragged: line {odd[0]} has {odd[1]} field(s), line {top} has {width}; {help_}"
