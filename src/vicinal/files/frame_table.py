@@ -51,10 +51,11 @@ FEWEST_COUNTED = 10
 COUNTED, UNIQUE, REPEATED = 0.9, 0.99, 0.2
 # From this number of rows on, measured integers within a narrow range are not nearly all different.
 MANY = 50
-CODE = 10**5  # ids without a telling name have at least six digits
+CODE, NAMED_CODE = 10**5, 10**4  # ids have at least six digits, and five if their name says that they are numbers
 # Words of names: of ids always, and of ids if nearly all values differ.
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "rowid", "rownum", "barcode", "zip", "zipcode", "plz",
-            "postcode", "isbn", "ean", "sku", "ssn", "phone"}  # fmt: skip
+            "postcode", "postal", "postleitzahl", "npa", "isbn", "ean", "sku", "ssn", "phone", "telephone", "telefon",
+            "téléphone", "iban"}  # fmt: skip
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "numero", "numéro", "code", "key", "index", "idx", "row"}
 COUNT_WORDS = {"no", "nr", "num", "number"}  # they count if they come first: num_words, Number of rooms
 
@@ -349,8 +350,12 @@ def _id_reason(name: str, n: int, ends: tuple[float, float], steps: Steps, amoun
     first, last = set(words[:1]), set(words[-1:])
     if (first | last) & ID_WORDS or (words and re.fullmatch(r".{3,}(?<!gr)(?<!b)id", words[-1]) and unique > UNIQUE):
         return "by its name"
-    numbered = n > 1 and ((first - COUNT_WORDS) | last) & NUMBER_WORDS
+    compound = words and re.fullmatch(r".{3,}(nummer|nr|number)", words[-1])
+    numbered = n > 1 and bool(((first - COUNT_WORDS) | last) & NUMBER_WORDS or compound)
+    same_length = len(f"{ends[0]:.0f}") == len(f"{ends[1]:.0f}")
     if numbered and (unique >= COUNTED or (steps.rising and unique >= REPEATED)):
+        return "by its name"
+    if numbered and ends[0] >= NAMED_CODE and same_length and not amounts:
         return "by its name"
     if n < FEWEST_COUNTED:
         return ""
@@ -365,7 +370,7 @@ def _id_reason(name: str, n: int, ends: tuple[float, float], steps: Steps, amoun
         return f"each number from {ends[0]:.0f} to {ends[1]:.0f} at most once"
     if unique >= COUNTED and n >= MANY and ends[1] - ends[0] < 1.5 * n:
         return f"nearly all different, from {ends[0]:.0f} to {ends[1]:.0f}"
-    if unique >= UNIQUE and ends[0] >= CODE and len(f"{ends[0]:.0f}") == len(f"{ends[1]:.0f}"):
+    if unique >= UNIQUE and ends[0] >= CODE and same_length:
         return f"different codes of {len(f'{ends[0]:.0f}')} digits"
     return ""
 
