@@ -113,3 +113,21 @@ def test_lines_are_counted_from_both_ends() -> None:
     assert kept(5, -3) == [1, 2, 3, 6]
     assert kept(9, -9) == [1, 2, 3, 4, 5, 6]
     assert all(b - a == 1 for a, b in pairwise(kept(-6)))
+
+
+def test_quotes_never_join_rows(tmp_path: Path) -> None:
+    rows = [[f'{a}" pipe', x, y] for a, (x, y) in enumerate(NUMBERS.tolist())]
+    path = tmp_path / "data.csv"
+    path.write_text("size,a,b\n" + "".join(f"{name},{x},{y}\n" for name, x, y in rows))
+    table = read_table(path)
+    np.testing.assert_allclose(table.X, NUMBERS, rtol=1e-6)
+    assert table.columns[-1].values is not None
+    assert table.columns[-1].values.tolist() == [name for name, *_ in rows]
+    for name in ('"5" pipe"', r'"O\"Neill"'):
+        path.write_text("size,a,b\n" + "".join(f"{name},{x},{y}\n" for _, x, y in rows))
+        for read in (read_table, lambda path: list(read_batches(path, 5))):
+            with pytest.raises(ReadError, match=r"data\.csv: line 2 has a quote within quotes that is not doubled"):
+                read(path)
+    # a line break within quotes, and a file where each third row has one
+    path.write_text("size,a,b\n" + "".join(f'"s\n""{a}""",{x},{y}\n' for a, (_, x, y) in enumerate(rows)))
+    assert read_table(path).columns[-1].values.tolist() == [f's\n"{a}"' for a in range(12)]  # type: ignore[union-attr]

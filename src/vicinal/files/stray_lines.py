@@ -37,9 +37,6 @@ TOTAL_TOLERANCE = 1e-4
 
 def require_names(path: Path, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Raise ReadError if the first line has numbers that are hardly names, and texts only above texts in ``rows``."""
-    texts = [a for a, field in enumerate(fields) if field.strip() and not _is_number(field)]
-    if any(_is_number(row[a]) for row in rows for a in texts if a < len(row)):
-        return
     numbers = [field.strip() for field in fields if _is_number(field)]
     values = [float(one.replace(",", ".")) for one in numbers]
     steps = [b - a for a, b in pairwise(values)]
@@ -47,6 +44,9 @@ def require_names(path: Path, fields: Sequence[str], rows: Iterable[Sequence[Any
     years = all(one % 1 == 0 and FIRST_YEAR <= one <= LAST_YEAR for one in values)
     counted = bool(values) and values[0] in (0, 1) and all(step == 1 for step in steps)
     if not values or counted or (ordered and (years or len(values) >= FEWEST_ORDERED)):
+        return
+    texts = [a for a, field in enumerate(fields) if field.strip() and not _is_number(field)]
+    if any(_is_number(row[a]) for row in rows for a in texts if a < len(row)):
         return
     raise ReadError(
         f"{path}: the first line has names or is a row, it has numbers: {listed(numbers)}; say --header or --no-header"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import codecs
 import csv
 import functools
+import io
 import json
 import logging
+import mmap
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -34,6 +36,7 @@ MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM
 SAMPLE = 2**20
 # Lines that are inspected to detect the separator.
 LINES = 20
+RAGGED = " is ragged: "
 # Excel understands a first line that states the separator.
 STATED_SEPARATOR = re.compile(r'"?sep=(.)"?\s*')
 
@@ -126,10 +129,11 @@ def detect(path: Path, form: FileFormat = DETECTED) -> Dialect:
         separator = separator or stated[1]
     rows = [line for _, line in lines[:LINES]]
     separator = separator or _separator(path, rows, PREFERRED.get(path.suffix.lower(), ","))
-    first_rows = list(_fields(rows, separator)) or [[]]
-    names = has_header(first_rows[0]) if form.header is None else form.header
+    fields = _fields(rows, separator)
+    first_row = next(fields, [])
+    names = has_header(first_row) if form.header is None else form.header
     if form.header is None and names:
-        require_names(path, first_rows[0], first_rows[1:])
+        require_names(path, first_row, fields)
     return Dialect(separator, encoding, names, tuple(skip))
 
 
@@ -278,16 +282,29 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
     """Parse the lines of a file or, as UTF-8, a part of them with the header, into columns of texts."""
     import polars as pl
 
+    def parse(source: Path | bytes) -> pl.DataFrame:
+        try:
+            return pl.read_csv(
+                source,
+                separator=dialect.separator,
+                has_header=dialect.has_header,
+                null_values=[*NULLS, *form.na],
+                infer_schema=False,
+            )
+        except (Exception, pl.exceptions.PanicException) as error:
+            raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
+
+    quoted = _has_quotes(source)
     try:
-        frame = pl.read_csv(
-            source,
-            separator=dialect.separator,
-            has_header=dialect.has_header,
-            null_values=[*NULLS, *form.na],
-            infer_schema=False,
-        )
-    except (Exception, pl.exceptions.PanicException) as error:
-        raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
+        frame = parse(source)
+    except ReadError as error:
+        if not quoted or RAGGED in str(error):
+            raise
+        frame = parse(_requoted(path, source, dialect)[1])
+    if quoted and any(_has_line_breaks(column) for column in frame.iter_columns()):
+        # a quote that is not doubled joins rows
+        height, requoted = _requoted(path, source, dialect)
+        frame = frame if height == frame.height + dialect.has_header else parse(requoted)
     # polars fills a short row with nulls, which show up in the last column
     if frame.width and frame[:, -1].null_count() and (ragged := _ragged_line(path, dialect)):
         raise ReadError(ragged)
@@ -299,6 +316,34 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
         frame.columns = names
     require_titles(path, frame, replace(form, skip=dialect.skip))
     return frame
+
+
+def _has_quotes(source: Path | bytes) -> bool:
+    if isinstance(source, bytes):
+        return b'"' in source
+    with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(b'"') >= 0
+
+
+def _has_line_breaks(column: pl.Series) -> bool:
+    return bool(column.str.contains("\n", literal=True).any())
+
+
+def _requoted(path: Path, source: Path | bytes, dialect: Dialect) -> tuple[int, bytes]:
+    """Return the number of lines, and the lines with quotes where a field needs them; raise for one that is not closed.
+
+    Here a quote within a field without quotes is a part of it, as in a spreadsheet.
+    """
+    text = source.decode() if isinstance(source, bytes) else source.read_text(encoding="utf-8-sig", errors="replace")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=dialect.separator, strict=True)
+    try:
+        rows = list(reader)
+    except csv.Error as error:
+        line = f"{path}: line {reader.line_num} has a quote within quotes that is not doubled"
+        raise ReadError(f"{line} ({first_line(error)})") from error
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=dialect.separator, lineterminator="\n").writerows(rows)
+    return len(rows), out.getvalue().encode()
 
 
 def read_sheet(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
@@ -372,4 +417,4 @@ def _ragged_line(path: Path, dialect: Dialect) -> str | None:
         help_ = f"if the names are in line {alike[0]}: --skip {span(1, alike[0] - 1)}; if not, {help_}"
     elif odd[0] > alike[-1]:
         help_ = f"if no row begins there: --skip {','.join(str(-a - 1) for a in range(len(after)))}"
-    return f"{path} is ragged: line {odd[0]} has {odd[1]} field(s), line {top} has {width}; {help_}"
+    return f"{path}{RAGGED}line {odd[0]} has {odd[1]} field(s), line {top} has {width}; {help_}"
