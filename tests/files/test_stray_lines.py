@@ -86,6 +86,14 @@ def test_rows_like_totals_stay(tmp_path: Path) -> None:
     assert np.isnan(read_table(tmp_path / "sensor.csv", ColumnChoice(missing=True)).X[5]).all()
 
 
+def test_rows_named_as_totals_are_said(tmp_path: Path) -> None:
+    names = ["Total", *(f"s{a}" for a in range(5)), "Total:", *(f"s{a}" for a in range(5, 10))]
+    lines = [f"{name},{x},{y}" for name, (x, y) in zip(names, NUMBERS.tolist(), strict=True)]
+    (tmp_path / "data.csv").write_text("\n".join(["id,a,b", *lines]))
+    reasons = {one.name: one.reason for one in read_table(tmp_path / "data.csv").columns}
+    assert reasons["id"] == "text, 12 different, rows of totals: 'Total', 'Total:', --skip leaves lines out"
+
+
 def test_empty_lines_are_no_rows(tmp_path: Path) -> None:
     lines = [line for row in ROWS for line in (row, "", ",,")]
     (tmp_path / "data.csv").write_text("\n".join(["", "id,a,b", "", *lines]))

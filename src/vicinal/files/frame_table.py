@@ -57,6 +57,9 @@ ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "rowid", "rownum", "barcode", "z
             "postcode", "postal", "postleitzahl", "npa", "isbn", "ean", "sku", "ssn", "phone", "telephone", "telefon",
             "téléphone", "iban"}  # fmt: skip
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "numero", "numéro", "code", "key", "index", "idx", "row"}
+# Names of rows that have sums or means of others.
+TOTALS = ["total", "totals", "grand total", "subtotal", "sum", "average", "summe", "gesamt", "gesamtsumme",
+          "zwischensumme", "insgesamt", "durchschnitt", "mittelwert", "somme", "moyenne", "totale"]  # fmt: skip
 COUNT_WORDS = {"no", "nr", "num", "number"}  # they count if they come first: num_words, Number of rooms
 
 
@@ -284,7 +287,9 @@ def _why_no_texts(content: Content, choice: ColumnChoice) -> str:
     if classes and _encodes(content, choice):
         return ""
     what = f"text, {different} classes" if classes else f"text, {different} different"
-    return what + (f", {note}" if note else "")
+    totals = content.series.filter(content.series.str.to_lowercase().str.strip_chars(": ").is_in(TOTALS))
+    rows = f"rows of totals: {listed_texts(totals)}, --skip leaves lines out" if 0 < len(totals) < n / 2 else ""
+    return ", ".join(one for one in (what, note, rows) if one)
 
 
 ROW_IDS, DATES = "row ids", "dates written as numbers"

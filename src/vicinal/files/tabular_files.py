@@ -155,8 +155,13 @@ def _encoding(path: Path, sample: bytes) -> str:
         # the sample may end within a character
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
-        # every byte is a character of Latin-1; Windows' code page differs from it in quotes and dashes only
-        return "cp1252" if not any(byte in sample for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)) else "latin-1"
+        # bytes that Windows' code page does not have are no letters of Latin-1 either
+        if any(byte in sample for byte in (0x81, 0x8D, 0x8F, 0x90, 0x9D)):
+            raise ReadError(
+                f"{path} is neither UTF-8 nor of Windows' code page cp1252: name its --encoding, such as mac-roman, "
+                "cp850 or shift_jis"
+            ) from None
+        return "cp1252"
     return "utf-8-sig"
 
 
