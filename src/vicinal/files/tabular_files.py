@@ -8,7 +8,6 @@ import functools
 import io
 import json
 import logging
-import mmap
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,6 +36,8 @@ SAMPLE = 2**20
 # Lines that are inspected to detect the separator.
 LINES = 20
 RAGGED = " is ragged: "
+# Lines at the end of a file that may be notes.
+MOST_NOTES = 20
 # Excel understands a first line that states the separator.
 STATED_SEPARATOR = re.compile(r'"?sep=(.)"?\s*')
 
@@ -116,7 +117,7 @@ def detect(path: Path, form: FileFormat = DETECTED) -> Dialect:
         sample = file.read(SAMPLE)
     encoding = _given_encoding(form.encoding) if form.encoding else _encoding(path, sample)
     text = sample.decode(encoding, errors="replace")
-    first = list(islice(whole_lines(text.splitlines(keepends=True)), LINES + 1 + max((*form.skip, 0))))
+    first = list(islice(whole_lines(io.StringIO(text, newline="")), LINES + 1 + max((*form.skip, 0))))
     # the sample may end within a line
     if len(sample) == SAMPLE and len(first) > 1 and len("".join(first)) == len(text):
         first.pop()
@@ -190,7 +191,7 @@ def _separator(path: Path, lines: list[str], preferred: str) -> str:
 
 def _fields(lines: Iterable[str], separator: str) -> Iterator[list[str]]:
     """Yield the fields of lines; a quote within a field without quotes is a part of it."""
-    yield from csv.reader((part for line in lines for part in line.splitlines(keepends=True)), delimiter=separator)
+    yield from csv.reader((part for line in lines for part in io.StringIO(line, newline="")), delimiter=separator)
 
 
 def _share_of_numbers(rows: list[list[str]]) -> float:
@@ -299,15 +300,15 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
         except (Exception, pl.exceptions.PanicException) as error:
             raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
 
-    quoted = _has_quotes(source)
+    lines, quoted = _count_lines(source)
     try:
         frame = parse(source)
     except ReadError as error:
         if not quoted or RAGGED in str(error):
             raise
         frame = parse(_requoted(path, source, dialect)[1])
-    if quoted and any(_has_line_breaks(column) for column in frame.iter_columns()):
-        # a quote that is not doubled joins rows
+    if quoted and lines != frame.height + dialect.has_header:
+        # a quote that is not doubled joins rows, as a line break within quotes does
         height, requoted = _requoted(path, source, dialect)
         frame = frame if height == frame.height + dialect.has_header else parse(requoted)
     # polars fills a short row with nulls, which show up in the last column
@@ -323,15 +324,13 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
     return frame
 
 
-def _has_quotes(source: Path | bytes) -> bool:
-    if isinstance(source, bytes):
-        return b'"' in source
-    with source.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        return content.find(b'"') >= 0
-
-
-def _has_line_breaks(column: pl.Series) -> bool:
-    return bool(column.str.contains("\n", literal=True).any())
+def _count_lines(source: Path | bytes) -> tuple[int, bool]:
+    """Return the number of lines, also within quotes, and whether there are quotes."""
+    lines, quoted, last = 0, False, b""
+    with io.BytesIO(source) if isinstance(source, bytes) else source.open("rb") as file:
+        while block := file.read(SAMPLE):
+            lines, quoted, last = lines + block.count(b"\n"), quoted or b'"' in block, block[-1:]
+    return lines + int(last not in (b"\n", b"")), quoted
 
 
 def _requoted(path: Path, source: Path | bytes, dialect: Dialect) -> tuple[int, bytes]:
@@ -405,21 +404,38 @@ def _ragged_line(path: Path, dialect: Dialect) -> str | None:
     """Describe the first line with more or fewer fields than the first one, or return None."""
     try:
         with dialect.open(path) as file:
-            lines = kept_lines(whole_lines(file), dialect.skip)
-            fields = ((number, row) for number, line in lines for row in _fields([line], dialect.separator))
-            widths = [(number, len(row)) for number, row in fields if row]
+            rows = (
+                _fields(dialect.lines(path), dialect.separator)
+                if dialect.skip
+                else csv.reader(file, delimiter=dialect.separator)
+            )
+            width = len(next(rows, []))
+            if all(not fields or len(fields) == width for fields in rows):
+                return None
+        return f"{path}{RAGGED}{_described_widths(path, dialect)}"
     except csv.Error:
         return None
-    odd = next((one for one in widths if one[1] != widths[0][1]), None)
-    if odd is None:
-        return None
-    top, width = widths[0]
-    usual = Counter(one for _, one in widths).most_common(1)[0][0]
-    alike = [number for number, one in widths if one == usual]
-    after = [number for number, _ in widths if number > alike[-1]]
+
+
+def _described_widths(path: Path, dialect: Dialect) -> str:
+    """Say which lines have other numbers of fields than the first one, and what may be the reason."""
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
+    times: Counter[int] = Counter()
+    with dialect.open(path) as file:
+        for number, line in kept_lines(whole_lines(file), dialect.skip):
+            for width in (len(fields) for fields in _fields([line], dialect.separator) if fields):
+                first.setdefault(width, number)
+                times[width] += 1
+                last[width] = times.total()
+    if len(first) < 2:
+        return "is a quote not closed?"
+    width, odd = list(first)[:2]
+    usual = times.most_common(1)[0][0]
+    others, after = times.total() - times[usual], times.total() - last[usual]
     help_ = "is --separator right?"
     if width != usual:
-        help_ = f"if the names are in line {alike[0]}: --skip {span(1, alike[0] - 1)}; if not, {help_}"
-    elif odd[0] > alike[-1]:
-        help_ = f"if no row begins there: --skip {','.join(str(-a - 1) for a in range(len(after)))}"
-    return f"{path}{RAGGED}line {odd[0]} has {odd[1]} field(s), line {top} has {width}; {help_}"
+        help_ = f"if the names are in line {first[usual]}: --skip {span(1, first[usual] - 1)}; if not, {help_}"
+    elif others == after <= MOST_NOTES:
+        help_ = f"if no row begins there: --skip {','.join(str(-a - 1) for a in range(after))}"
+    return f"line {first[odd]} has {odd} field(s), line {first[width]} has {width}; {help_}"
