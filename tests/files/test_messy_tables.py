@@ -92,7 +92,7 @@ def test_columns_of_messy_files(name: str) -> None:
     ("name", "options", "message"),
     [
         ("ambiguous.csv", {"missing": True}, r"'people': '1,234' may have decimals or thousands: say --decimal \. or"),
-        ("report.xlsx", {"missing": True}, "line 1 names 1 of 5 columns; if it is a title, leave it out: --skip 1$"),
+        ("report.xlsx", {"missing": True}, "line 1 names 1 of 5 columns; if it is a title, leave it out: --skip 1; "),
         ("report.xlsx", {"form": FileFormat(skip=(1, 2))}, "last row has the sums or means .* --skip -1"),
         ("measurements.xlsx", {"form": FileFormat(sheet="x")}, "no sheet 'x'; it has 'notes', 'plots'"),
         ("visits.csv", {}, r"row 5 has 'broken', not a number, in column 'temperature' \(3 rows .* --impute .* nan_eu"),

@@ -24,8 +24,8 @@ SUMS, MEANS = (",".join(f"{one:.3f}" for one in some) for some in (NUMBERS.sum(a
 CASES: list[tuple[list[str], str, dict[str, Any]]] = [
     (["Report", "for 2023,spring", "", "id,a,b", *ROWS], "names are in line 4: --skip 1-3; .*", {"skip": (1, 2, 3)}),
     (["Bericht", "", "id;a;b", *GERMAN], "names are in line 3: --skip 1-2; .*", {"skip": (1, 2)}),
-    (["Report,,", "id,a,b", *ROWS], "line 1 names 1 of 3 columns; .* --skip 1", {"skip": (1,)}),
-    (["Report,,", ",,", "id,a,b", *ROWS], "line 1 names .* --skip 1", {"skip": (1, 2)}),
+    (["Report,,", "id,a,b", *ROWS], "line 1 names 1 of 3 columns; .* --skip 1; if not: --header", {"skip": (1,)}),
+    (["Report,,", ",,", "id,a,b", *ROWS], "line 1 names .* --skip 1; .*", {"skip": (1, 2)}),
     (["id,a,b", ",°C,mg/l", *ROWS], "line 2 has texts above numbers: '°C', 'mg/l'; .*--skip 2; .*", {"skip": (2,)}),
     (["id,a,b", 'x,"how\nold",size', "{x},{y},{z}", *ROWS], "line 2 has .*--skip 2-3; .*--skip 1", {"skip": (2, 3)}),
     (["2022,,", "id,a,b", *ROWS], "line 1 names 1 of 3 columns; .*", {"skip": (1,)}),
@@ -75,6 +75,13 @@ def test_a_number_among_names_needs_no_question_if_told(tmp_path: Path) -> None:
     assert read_table(tmp_path / "data.csv", ColumnChoice(form=FileFormat(header=True))).feature_names == ("7.5", "3")
 
 
+def test_columns_without_names_are_no_title_if_told(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_text("\n".join(["id,,", *ROWS]))
+    with pytest.raises(ReadError, match="if not: --header"):
+        read_table(tmp_path / "data.csv")
+    assert read_table(tmp_path / "data.csv", ColumnChoice(form=FileFormat(header=True))).X.shape == (12, 1)
+
+
 def test_rows_like_totals_stay(tmp_path: Path) -> None:
     """Counts that are mostly 0 have sums that equal a count; a failing sensor writes the same text into all columns."""
     counts = np.zeros((40, 6), dtype=int)
@@ -82,6 +89,10 @@ def test_rows_like_totals_stay(tmp_path: Path) -> None:
     counts[-1] = counts[:-1].sum(axis=0)
     pl.DataFrame(counts, schema=list("abcdef")).write_csv(tmp_path / "counts.csv")
     assert len(read_table(tmp_path / "counts.csv").X) == 40
+    # the mean of the years above the last one is 1995.08
+    years = np.column_stack([1990 + np.array([*range(11), 6, 5]), NUMBERS[[*range(12), 0], 0]])
+    pl.DataFrame(years, schema=["year", "x"]).write_csv(tmp_path / "years.csv")
+    assert len(read_table(tmp_path / "years.csv").X) == 13
     (tmp_path / "sensor.csv").write_text("\n".join(["id,a,b", *ROWS[:5], "s,broken,broken", *ROWS[5:]]))
     assert np.isnan(read_table(tmp_path / "sensor.csv", ColumnChoice(missing=True)).X[5]).all()
 

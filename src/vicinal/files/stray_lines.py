@@ -32,7 +32,8 @@ FIRST_YEAR, LAST_YEAR = 1900, 2100
 # Names and units take a few lines. Fewer rows, or sums of fewer numbers, show no total.
 MOST_LINES_OF_NAMES = 3
 FEWEST_SUMMED = 6
-TOTAL_TOLERANCE = 1e-4
+# How near a total is, relative to the sum, and a mean, relative to the standard deviation.
+SUM_TOLERANCE, MEAN_TOLERANCE = 1e-4, 1e-3
 
 
 def require_names(path: Path, fields: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -61,12 +62,12 @@ def require_titles(path: Path, frame: pl.DataFrame, form: FileFormat) -> None:
     """Raise ReadError if most columns with values have no name: the first line is then a title."""
     unnamed = [name for name in frame.columns if re.fullmatch(UNNAMED, name)]
     filled = [name for name in unnamed if frame[name].null_count() < frame.height]
-    if len(filled) < 2 or 2 * len(filled) < frame.width - len(unnamed) + len(filled):
+    if form.header or len(filled) < 2 or 2 * len(filled) < frame.width - len(unnamed) + len(filled):
         return
     lines = next(lines_after(form, 0))
     raise ReadError(
         f"{path}: line {lines} names {frame.width - len(unnamed)} of {frame.width} columns; "
-        f"if it is a title, leave it out: --skip {span(1, lines)}"
+        f"if it is a title, leave it out: --skip {span(1, lines)}; if not: --header"
     )
 
 
@@ -106,17 +107,18 @@ def require_rows(path: Path, contents: Mapping[str, Content], form: FileFormat) 
 
 def require_no_total(path: Path, groups: Iterable[tuple[Sequence[str], NDArray[np.float64]]]) -> None:
     """Raise ReadError if the last row has the sums or the means of the other rows."""
-    totals = columns = 0
+    sums = means = columns = 0
     for names, numbers in groups:
         above, last = numbers[:-1], numbers[-1]
         if len(above) < FEWEST_SUMMED:
             return
         known = ~np.isnan(above)
-        sums, counts = np.where(known, above, 0).sum(axis=0), np.maximum(1, known.sum(axis=0))
-        usual = ((known & (above != 0)).sum(axis=0) >= FEWEST_SUMMED) & (np.ptp(above, axis=0) != 0)
-        with np.errstate(invalid="ignore"):
-            close = [np.abs(last - one) <= TOTAL_TOLERANCE * np.abs(one) for one in (sums, sums / counts)]
-        totals += int((usual & (close[0] | close[1])).sum())
+        usual = (known & (above != 0)).sum(axis=0) >= FEWEST_SUMMED
+        with np.errstate(invalid="ignore", over="ignore"):
+            total, n = np.where(known, above, 0).sum(axis=0), np.maximum(1, known.sum(axis=0))
+            spread = np.sqrt(np.where(known, (above - total / n) ** 2, 0).sum(axis=0) / n)
+            sums += int((usual & (np.abs(last - total) <= SUM_TOLERANCE * np.abs(total))).sum())
+            means += int((usual & (spread > 0) & (np.abs(last - total / n) <= MEAN_TOLERANCE * spread)).sum())
         columns += len(names)
-    if totals >= max(1, columns / 2):
+    if sums >= max(1, columns / 2) or means >= max(2, columns / 2):
         raise ReadError(f"{path}: the last row has the sums or means of the rows above it; leave it out: --skip -1")
