@@ -117,6 +117,13 @@ def test_empty_lines_are_no_rows(tmp_path: Path) -> None:
     assert len(read_table(tmp_path / "data.csv", ColumnChoice(missing=True)).X) == 3
 
 
+def test_lines_may_end_as_on_old_macs(tmp_path: Path) -> None:
+    (tmp_path / "data.csv").write_bytes("\r".join(["id,a,\u200bb\u00a0", *ROWS, ""]).encode())
+    table = read_table(tmp_path / "data.csv")
+    assert table.feature_names == ("a", "b")
+    np.testing.assert_allclose(table.X, NUMBERS, rtol=1e-6)
+
+
 def test_a_stated_separator_is_used(tmp_path: Path) -> None:
     (tmp_path / "data.csv").write_text("\n".join(["sep=;", "id;a;b", *GERMAN]))
     np.testing.assert_allclose(read_table(tmp_path / "data.csv").X, 100 * NUMBERS, rtol=1e-6)

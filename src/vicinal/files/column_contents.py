@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from vicinal.files.number_texts import (
+    BLANKS,
     COMMA,
     HALF,
     NULLS,
@@ -183,7 +184,7 @@ class _UnreadTexts:
     def of(cls, given: pl.Series, form: FileFormat) -> _UnreadTexts:
         import polars as pl
 
-        stripped = pl.col(given.name).str.strip_chars()
+        stripped = pl.col(given.name).str.strip_chars(BLANKS)
         unknown = stripped.is_in([*NULLS, *form.na])
         texts = given.to_frame().select(pl.when(~unknown).then(stripped)).to_series()
         order = date_format(texts)

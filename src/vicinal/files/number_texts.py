@@ -30,6 +30,8 @@ MOSTLY, HALF, FEW_OTHERS = 0.9, 0.5, 3
 SHOWN_OTHERS = 3
 MOST_UNITS = 8  # of amounts of one column
 KEPT_ROWS = 1000  # rows of odd texts that are looked at
+# Around texts, also those that nobody sees: pages and spreadsheets leave marks of the direction and of width 0.
+BLANKS = " \t\r\n\u00a0\u2007\u2009\u202f\u200b\u200e\u200f\ufeff"
 LONGEST_SHOWN = 100  # characters of a cell or a name in a message
 POINT, COMMA = ".", ","
 # What else than numbers is written with digits and marks.

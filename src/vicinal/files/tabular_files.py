@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from vicinal.files.data_table import ReadError, first_line, listed
-from vicinal.files.number_texts import DETECTED, NULLS, FileFormat
+from vicinal.files.number_texts import BLANKS, DETECTED, NULLS, FileFormat
 from vicinal.files.stray_lines import UNNAMED, lines_after, require_names, require_titles, span
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ class Dialect:
             yield first
             nothing = f'{self.separator} "\r\n' if self.separator in first else ""
             yield from (line for line in lines if not nothing or line.strip(nothing))
+
+    def text(self, path: Path) -> bytes:
+        """Return the header and the rows as UTF-8; lines of old Macs end as those of others."""
+        ends = ((line[:-1], "\n") if line.endswith("\r") else (line,) for line in self.lines(path))
+        return "".join(part for parts in ends for part in parts).encode()
 
 
 def whole_lines(lines: Iterable[str]) -> Iterator[str]:
@@ -272,9 +277,9 @@ def read_delimited(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
     dialect = detect(path, form)
     if dialect.encoding == "utf-8-sig" and not dialect.skip:
         frame = parse_delimited(path, path, dialect, form)
-        if frame.width == 1 or not _has_empty_rows(frame):
+        if frame.height and (frame.width == 1 or not _has_empty_rows(frame)):
             return frame
-    return parse_delimited(path, "".join(dialect.lines(path)).encode(), dialect, form)
+    return parse_delimited(path, dialect.text(path), dialect, form)
 
 
 def _has_empty_rows(frame: pl.DataFrame) -> bool:
@@ -317,7 +322,7 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
     if not dialect.has_header:
         frame.columns = [str(a) for a in range(frame.width)]
         return frame
-    names = [name.strip() for name in frame.columns]
+    names = [name.strip(BLANKS) for name in frame.columns]
     if len(set(names)) == len(names):
         frame.columns = names
     require_titles(path, frame, replace(form, skip=dialect.skip))
