@@ -189,6 +189,15 @@ def test_several_genes_of_one_name_are_named(run: Run, cells: dict[str, Any]) ->
     assert "has several genes 'LYZ'" in run("embed", "cells.h5ad", "-o", "map.csv", "--value", "LYZ")[2]
 
 
+def test_a_name_of_a_column_and_a_gene_is_refused_as_a_value(run: Run, cells: dict[str, Any]) -> None:
+    with h5py.File("cells.h5ad", "r+") as file:
+        file["raw/var/_index"][0] = "depth"
+    assert (
+        "has a column of obs and a gene 'depth'" in run("embed", "cells.h5ad", "-o", "map.csv", "--value", "depth")[2]
+    )
+    assert run("embed", "cells.h5ad", "-o", "map.csv", "--hover", "depth", "--n-epochs", "5", "--quiet") == (0, "", "")
+
+
 def test_a_description_names_missing_numbers(run: Run, cells: dict[str, Any]) -> None:
     with h5py.File("cells.h5ad", "r+") as file:
         file["obsm/X_pca"][3, 2] = np.nan

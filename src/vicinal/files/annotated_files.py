@@ -9,7 +9,7 @@ import math
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,14 @@ class CellColumns(Mapping[str, NDArray[Any]]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._observed or name in self._genes
+
+    def require_one_meaning(self, names: Sequence[str]) -> None:
+        """Raise ReadError for a name of a column and of a gene, as scanpy does."""
+        for name in names:
+            if name in self._observed and name in self._genes:
+                raise ReadError(
+                    f"{self._path} has a column of obs and a gene {shown_text(name)}: --hover takes the column"
+                )
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name in self._observed:

@@ -207,6 +207,8 @@ def read_chosen(
     found = ARRAY_READERS[path.suffix.lower()](path, asked.array)
     numbers = [str(a) for a in range(found.rows.shape[1] if found.rows.ndim == 2 else 0)]
     choice = asked if choose is None else choose(numbers, list(found.beside))
+    if isinstance(found.beside, annotated_files.CellColumns):
+        found.beside.require_one_meaning(choice.values)
     table = array_table(path, found.rows, found.beside, choice)
     if not found.name:
         return table
