@@ -156,3 +156,51 @@ def test_h5ad_is_written_only_from_h5ad(run: Run, cells: dict[str, Any]) -> None
     with h5py.File("old.h5ad", "w") as file:  # as anndata wrote files before 0.7
         file["X"], file["obs"] = cells["X"], np.zeros(N, dtype=[("index", "S4"), ("kind", "i1")])
     assert "was written by anndata before 0.7" in run("embed", "old.h5ad", "-o", "map.npy")[2]
+
+
+def test_columns_with_missing_values_of_any_type_travel(run: Run) -> None:
+    anndata, pandas = pytest.importorskip("anndata"), pytest.importorskip("pandas")
+    ages = [None if a % 5 == 0 else a for a in range(N)]
+    obs = pandas.DataFrame(
+        {"age": pandas.array(ages, dtype="Int64"), "sick": pandas.array([*[None] * 6, *[True] * 54], dtype="boolean")},
+        index=[f"c{a}" for a in range(N)],
+    )
+    X = np.random.default_rng(0).normal(size=(N, 4)).astype(np.float32)
+    anndata.AnnData(X, obs=obs).write_h5ad("nullable.h5ad")
+    assert run("embed", "nullable.h5ad", "-o", "map.csv", "--label", "sick", "--n-epochs", "5", "--quiet")[0] == 0
+    written = pl.read_csv("map.csv", infer_schema_length=None)
+    assert written["sick"].to_list() == [None] * 6 + [True] * 54
+    known = np.array([np.nan if age is None else age for age in ages])
+    np.testing.assert_array_equal(written["age"].cast(float, strict=False).fill_null(np.nan), known)
+    out = run("describe", "nullable.h5ad")[1]
+    assert re.search(r"age +│ shown +numbers.*\n.*sick +│ shown +1 classes", out)
+
+
+def test_cells_without_columns_are_written_back(run: Run) -> None:
+    anndata = pytest.importorskip("anndata")
+    anndata.AnnData(np.random.default_rng(0).normal(size=(N, 3)).astype(np.float32)).write_h5ad("bare.h5ad")
+    assert run("embed", "bare.h5ad", "-o", "mapped.h5ad", "--n-epochs", "5", "--quiet") == (0, "", "")
+    assert anndata.read_h5ad("mapped.h5ad").obsm["X_umap"].shape == (N, 2)
+
+
+def test_several_genes_of_one_name_are_named(run: Run, cells: dict[str, Any]) -> None:
+    with h5py.File("cells.h5ad", "r+") as file:
+        file["raw/var/_index"][-1] = "LYZ"
+    assert "has several genes 'LYZ'" in run("embed", "cells.h5ad", "-o", "map.csv", "--value", "LYZ")[2]
+
+
+def test_a_name_of_a_column_and_a_gene_is_refused_as_a_value(run: Run, cells: dict[str, Any]) -> None:
+    with h5py.File("cells.h5ad", "r+") as file:
+        file["raw/var/_index"][0] = "depth"
+    assert (
+        "has a column of obs and a gene 'depth'" in run("embed", "cells.h5ad", "-o", "map.csv", "--value", "depth")[2]
+    )
+    assert run("embed", "cells.h5ad", "-o", "map.csv", "--hover", "depth", "--n-epochs", "5", "--quiet") == (0, "", "")
+
+
+def test_a_description_names_missing_numbers(run: Run, cells: dict[str, Any]) -> None:
+    with h5py.File("cells.h5ad", "r+") as file:
+        file["obsm/X_pca"][3, 2] = np.nan
+    code, _, err = run("describe", "cells.h5ad")
+    assert (code, "row 3 has nan in column '2'; --impute fills them in" in err) == (2, True)
+    assert run("embed", "cells.h5ad", "-o", "map.csv")[2].endswith(err[err.index("row 3") :])

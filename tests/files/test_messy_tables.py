@@ -56,6 +56,9 @@ EXPECTED: dict[str, tuple[dict[str, float], dict[str, str]]] = {
         {"yield": 5.26, "height": 85.6, "moisture": 27.1},
         {"plot": "row ids, counts up", "treatment": "text, 3 classes", "sown": "dates", "empty": "empty"},
     ),
+    "report.xlsx": (  # titles above the names, a total below an empty line
+        {"revenue": 51.13, "cost": 48.81, "share": 55.76, "open": 0}, {"store": "text, 30 different"},
+    ),
     "trees.ods": ({"girth": 17.9, "height": 81.1, "volume": 34.5}, {"stem": "text, 20 different"}),
     "sensors.jsonl": ({"reading": 23.18, "voltage": 3.315}, {"sensor": "text, 4 classes", "error": "empty"}),
     "wide.csv": (
@@ -66,6 +69,7 @@ EXPECTED: dict[str, tuple[dict[str, float], dict[str, str]]] = {
 ANSWERS: dict[str, dict[str, Any]] = {
     "ambiguous.csv": {"form": FileFormat(decimal=".")},
     "measurements.xlsx": {"form": FileFormat(sheet="plots")},
+    "report.xlsx": {"form": FileFormat(skip=(1, 2, -1))},
 }
 
 
@@ -88,6 +92,8 @@ def test_columns_of_messy_files(name: str) -> None:
     ("name", "options", "message"),
     [
         ("ambiguous.csv", {"missing": True}, r"'people': '1,234' may have decimals or thousands: say --decimal \. or"),
+        ("report.xlsx", {"missing": True}, "line 1 names 1 of 5 columns; if it is a title, leave it out: --skip 1; "),
+        ("report.xlsx", {"form": FileFormat(skip=(1, 2))}, "last row has the sums or means .* --skip -1"),
         ("measurements.xlsx", {"form": FileFormat(sheet="x")}, "no sheet 'x'; it has 'notes', 'plots'"),
         ("visits.csv", {}, r"row 5 has 'broken', not a number, in column 'temperature' \(3 rows .* --impute .* nan_eu"),
         ("stores.csv", {"features": ["Region"]}, r"'Region' is not numeric \(text: 'North' \(17\), 'South' .*one-hot"),
@@ -126,7 +132,12 @@ def column(values: list[str], name: str = "a", **form: Any) -> tuple[str, list[A
         (["1,23,456.5", "12"], [123456.5, 12]),
         (["1e-5", "2E3", "-"], [1e-5, 2000, None]),
         ([" 1.5", "2 "], [1.5, 2]),
+        (["\u200b1.5", "\u200e2\u00a0"], [1.5, 2]),
         (["TRUE", "false"], [1, 0]),
+        (["70.5 kg", "68 kg", "n.n."], [70.5, 68, None]),
+        (["36,6 °C", "37 °C"], [36.6, 37]),
+        (["12 Stk.", "3Stk."], [12, 3]),
+        (["1.234,5 mg/l", "12,5mg/l"], [1234.5, 12.5]),
     ],
 )
 def test_numbers_of_people(values: list[str], numbers: list[float | None]) -> None:
@@ -140,6 +151,12 @@ def test_numbers_of_people(values: list[str], numbers: list[float | None]) -> No
         (["$1.50", "2.50 €"], "amounts of different units ($, €)"),
         (["12 %", "0.5", "3 %"], "amounts of different units (none, %)"),
         (["007", "011"], "codes with leading zeros"),
+        (["030 123 456", "089 765 432"], "codes with leading zeros"),
+        (["001A", "002A"], "codes with leading zeros"),
+        (["+49 170 575 595", "+41 44 668 100"], "phone numbers"),
+        (["192.168.100.101", "192.168.100.102"], "IP addresses"),
+        (["3 kg", "500 g", "2 kg"], "amounts of different units (g, kg)"),
+        (["3 kg", "2.5 kg", "1"], ""),
         (["1", "2", "3", "a", "b", "c", "d"], ""),
         (["1", "2", "3", "4", "5", "a", "b", "c", "d"], "56% of its values are numbers"),
         (["cat, dog", "1,5 and more"], ""),
@@ -171,6 +188,16 @@ def test_one_column_decides_how_others_are_read() -> None:
     assert "say --decimal" in read("x y")[0]
     assert read("x y", decimal=",") == [1.234, 2.345]
     assert read("x y", thousands=",") == [1234, 2345]
+    # codes and single numbers among texts decide nothing
+    hosts, months = [f"192.168.100.{a}" for a in (101, 102, 103)], ["01.2021", "02.2021", "12.2021"]
+    others = {"host": hosts, "month": months, "note": ["1.5 kg", "x", "y"]}
+    frame = pl.DataFrame({"a": ["1,234", "2,345", "3,456"], **others})
+    assert "say --decimal" in recognize(frame, FileFormat())["a"].question
+    # a point before three digits each time separates thousands, perhaps, if there are also numbers without one
+    grouped = pl.DataFrame({"a": ["1.234", "950", "12.500"], "b": ["7", "8", "9"]})
+    assert "say --decimal" in recognize(grouped, FileFormat())["a"].question
+    decided = grouped.with_columns(c=pl.Series(["0.5", "1", "2"]))
+    assert recognize(decided, FileFormat())["a"].series.to_list() == [1.234, 950, 12.5]
     # only a file with semicolons may come from a country where a point separates thousands
     points = pl.DataFrame({"a": ["1.234", "2.345"]})
     assert recognize(points, FileFormat())["a"].series.to_list() == [1.234, 2.345]
@@ -180,13 +207,16 @@ def test_one_column_decides_how_others_are_read() -> None:
 def test_dates() -> None:
     for texts, order in (
         ("2021-03-04 2021-12-31", "ymd"), ("4.3.2021 31.12.2021", "dmy"), ("04/03/2021 31/12/2021", "dmy"),
-        ("03/04/2021 12/31/2021", "mdy"), ("03/04/2021 05/06/2021", "?"), ("1.2 3.4", None),
+        ("03/04/2021 12/31/2021", "mdy"), ("03/04/2021 05/06/2021", "?"), ("1.2 3.4", None), ("3.2021 4.5", None),
     ):  # fmt: skip
         series = pl.Series("when", texts.split())
         assert date_format(series) == order
         if order in ("ymd", "dmy", "mdy"):
             assert [str(one)[:10] for one in read_dates(series, order).to_list()] == ["2021-03-04", "2021-12-31"]
     assert read_dates(pl.Series("when", ["2021-02-31", "2021-02-28T23:59"]), "ymd").is_null().to_list() == [True, False]
+    for months in ("03.2021 12.2021", "03/2021 12/2021", "2021-03 2021-12"):
+        found = recognize(pl.DataFrame({"when": months.split()}), FileFormat())["when"]
+        assert [str(one)[:10] for one in found.series.to_list()] == ["2021-03-01", "2021-12-01"]
     open_dates = pl.DataFrame({"d": ["03/04/2021", "05/06/2021"]})
     with pytest.raises(ReadError, match="'03/04/2021' may be day/month or month/day"):
         frame_table(Path("f"), open_dates, ColumnChoice(features=["d"], dates=Dates.NUMBER))
@@ -224,11 +254,15 @@ def test_ids_are_found_by_what_they_count_too() -> None:
         "customerId": rng.integers(1, 9, 60),
         "barcode": rng.integers(10**7, 10**8, 60),
         "ticket": rng.choice(np.arange(200_000, 900_000), 60, replace=False),
+        "Postleitzahl": rng.choice([10115, 80331, 20095], 60),
+        "Kundennr.": rng.choice([40001, 40002, 40007], 60),
+        "Order Number": rng.choice([40001, 40002, 40007], 60),
     }
     measured = {
         "year": 2000 + n % 7, "visits": rng.poisson(5, 60), "income": rng.integers(900, 90_000, 60), "rooms": 1 + n % 3,
         "paid": rng.normal(size=60), "num_words": rng.choice(9000, 60, replace=False), "visit number": 1 + n % 5,
         "Number of guests": rng.choice(9000, 60, replace=False), "range": rng.integers(0, 90, 60),
+        "Hausnummer": rng.integers(1, 12, 60), "price code": rng.choice([9000, 12_000], 60),
     }  # fmt: skip
     frame = pl.DataFrame(ids | measured)
     table = frame_table(Path("file"), frame, ColumnChoice())

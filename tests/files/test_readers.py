@@ -285,6 +285,14 @@ def test_of_two_separators_the_one_with_more_numbers_is_taken(tmp_path: Path, te
     assert tabular_files.read_delimited(path).columns == names
 
 
+def test_an_encoding_that_is_not_known_is_a_question(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_bytes("ville,prénom,a\nNîmes,Zoë,1.5\nSète,Agnès,2\n".encode("mac-roman"))
+    with pytest.raises(readers.ReadError, match=r"neither UTF-8 nor .* name its --encoding, such as mac-roman"):
+        tabular_files.detect(path)
+    assert "prénom" in tabular_files.read_delimited(path, FileFormat(encoding="mac-roman")).columns
+
+
 def test_an_open_separator_is_a_question(tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,b;c\nx,y;z\n")

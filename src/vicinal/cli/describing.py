@@ -68,7 +68,7 @@ def columns_line(columns: Sequence[Column], matrix: str = "", features: str = "f
             continue
         groups: dict[str, list[str]] = {}
         for column in found:
-            groups.setdefault(column.reason, []).append(column.name or '""')
+            groups.setdefault(column.reason, []).append(" ".join(column.name.split()) or '""')
         told = [_some(names) + (f" ({reason})" if reason else "") for reason, names in groups.items()]
         count = f"{len(found):,} " if len(found) > 1 and role is not Role.LABEL else ""
         names_or_matrix = f"columns of {matrix}" if matrix and role is Role.FEATURE else _some(told)

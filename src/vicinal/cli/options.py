@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -17,6 +18,7 @@ from vicinal.files.preparation import Impute, Preprocessing, Scale
 
 LARGEST_SEED = 2**32 - 1
 SEED = 42
+LONGEST_NUMBER = 15  # characters of a number of a line, or of two
 FORMATS = "csv, tsv, xlsx, ods, parquet, feather, jsonl, npy, npz or h5ad, also .gz; - is standard input"
 Source = Annotated[Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point: {FORMATS}.")]
 SourceOrModel = Annotated[
@@ -48,6 +50,13 @@ Missing = Annotated[
     typer.Option("--na", metavar="A,B,C", help="Further texts or numbers for missing values: -999,x."),
 ]
 Sheet = Annotated[str | None, typer.Option(help="Sheet of an .xlsx or .ods file. Default: the only one with rows.")]
+Skip = Annotated[
+    str | None,
+    typer.Option(metavar="LINES", help="Lines of a table that are no rows, such as titles and totals: 1-3,-1."),
+]
+Header = Annotated[
+    bool | None, typer.Option("--header/--no-header", help="Whether the first line has names. Default: detected.")
+]
 ShowColumns = Annotated[bool, typer.Option("--columns", help="Print a table of all columns and what each is used for.")]
 Label = Annotated[str | None, typer.Option(help="Column of labels, to color and evaluate the map; not a feature.")]
 Value = Annotated[
@@ -178,10 +187,23 @@ def choose_form(
     encoding: Encoding = None,
     na: Missing = None,
     sheet: Sheet = None,
+    skip: Skip = None,
+    header: Header = None,
 ) -> FileFormat:
     """Return how the file is written, as far as options say it."""
     mark = "\t" if separator in ("tab", "\\t") else separator
-    return FileFormat(decimal, thousands, mark, encoding, tuple(names_of(na)), sheet)
+    return FileFormat(decimal, thousands, mark, encoding, tuple(names_of(na)), sheet, lines_of(skip), header)
+
+
+def lines_of(text: str | None) -> tuple[int, ...]:
+    """Return the numbers in a list of lines such as 1-3,-1."""
+    lines: list[int] = []
+    for part in names_of(text):
+        found = re.fullmatch(r"(-?\d+)|(\d+)-(\d+)", part)
+        if found is None or len(part) > LONGEST_NUMBER:
+            raise ValueError(f"--skip {text} must have the form 1-3,-1")
+        lines += [int(part)] if found[1] else range(int(found[2]), int(found[3]) + 1)
+    return tuple(lines)
 
 
 Form = Annotated[FileFormat, Group(choose_form)]

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from vicinal.files.array_files import Matrix, explained, named_array
 from vicinal.files.data_table import ReadError, check_matrix
 from vicinal.files.expansion import require_memory
+from vicinal.files.number_texts import shown_text
 from vicinal.runtime.inputs import check_structure
 
 # Single-cell tools embed the principal components, if there are any, instead of all genes.
@@ -44,10 +46,20 @@ class CellColumns(Mapping[str, NDArray[Any]]):
     def __contains__(self, name: object) -> bool:
         return name in self._observed or name in self._genes
 
+    def require_one_meaning(self, names: Sequence[str]) -> None:
+        """Raise ReadError for a name of a column and of a gene, as scanpy does."""
+        for name in names:
+            if name in self._observed and name in self._genes:
+                raise ReadError(
+                    f"{self._path} has a column of obs and a gene {shown_text(name)}: --hover takes the column"
+                )
+
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name in self._observed:
             return self._observed[name]
         matrix, column = self._genes[name]
+        if column < 0:
+            raise ReadError(f"{self._path} has several genes {shown_text(name)}: make their names unique")
         with explained(self._path, "valid h5ad"), _opened(self._path) as file:
             return _expression(self._path, file[matrix], column)
 
@@ -100,6 +112,8 @@ def write_h5ad(
 
     They replace what has the same name; everything else is kept.
     """
+    from h5py import string_dtype
+
     shutil.copyfile(source, path)
     with explained(source, "valid h5ad"), _opened(path, "r+") as file:
         table = file["obs"]
@@ -115,7 +129,7 @@ def write_h5ad(
             _store(table, name, values)
         known = [str(name) for name in table.attrs.get("column-order", [])]
         order = [*known, *(name for name in columns if name not in known)]
-        table.attrs["column-order"] = np.array(order, dtype=object)
+        table.attrs.create("column-order", np.array(order, dtype=object), dtype=string_dtype())
 
 
 def _store(group: Any, name: str, values: Any) -> None:
@@ -213,10 +227,21 @@ def _observations(file: Any, n: int) -> dict[str, NDArray[Any]]:
         elif "codes" in stored and "categories" in stored:
             named = _values(stored["categories"])
             values = np.array([None if code < 0 else named[code] for code in stored["codes"][()]], dtype=object)
+        elif "values" in stored and "mask" in stored:
+            values = _without(_values(stored["values"]), stored["mask"][()])
         else:
             continue
         if np.shape(values) == (n,):
             found[name] = np.asarray(values)
+    return found
+
+
+def _without(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+    """Return nullable values: missing numbers are NaN, other missing values are None."""
+    if not missing.any():
+        return values
+    found = values.astype(float if values.dtype.kind in "iuf" else object)
+    found[missing] = np.nan if found.dtype.kind == "f" else None
     return found
 
 
@@ -226,7 +251,7 @@ def _values(stored: Any) -> Any:
 
 
 def _genes(file: Any, n: int) -> dict[str, tuple[str, int]]:
-    """Return the matrix and the column that hold the expression of each gene in the ``n`` cells."""
+    """Return the matrix and the column with the expression of each gene; -1 if several genes have the name."""
     found: dict[str, tuple[str, int]] = {}
     for matrix, table in reversed(EXPRESSION):
         if matrix not in file or table not in file:
@@ -236,7 +261,10 @@ def _genes(file: Any, n: int) -> dict[str, tuple[str, int]]:
         index = genes.get(str(genes.attrs.get("_index", "_index")))
         if index is None or not hasattr(index, "dtype") or shape != (n, *index.shape):
             continue
-        found |= {str(name): (matrix, column) for column, name in enumerate(_values(index))}
+        names = [str(name) for name in _values(index)]
+        columns = {name: (matrix, column) for column, name in enumerate(names)}
+        repeated = {name: (matrix, -1) for name, times in Counter(names).items() if times > 1}
+        found |= columns | repeated
     return found
 
 

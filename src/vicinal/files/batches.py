@@ -65,7 +65,7 @@ def _batches(path: Path, size: int, choice: ColumnChoice) -> Iterator[DataTable]
         return (array_table(path, part, {}, choice, number * size) for number, part in parts)
     if suffix in (".csv", ".tsv") and choice.array is None:
         dialect = detect(path, choice.form)
-        form = replace(choice.form, separator=dialect.separator, encoding=dialect.encoding)
+        form = replace(choice.form, separator=dialect.separator, encoding=dialect.encoding, skip=dialect.skip)
         return _tables(path, _delimited(path, size, dialect, form), replace(choice, form=form))
     if suffix in (".parquet", ".feather") and choice.array is None:
         return _tables(path, _columnar(path, size), choice)
@@ -93,13 +93,10 @@ def _tables(path: Path, parts: Iterator[pl.DataFrame], choice: ColumnChoice) -> 
 
 
 def _delimited(path: Path, size: int, dialect: Dialect, form: FileFormat) -> Iterator[pl.DataFrame]:
-    with dialect.open(path) as file:
-        header = file.readline() if dialect.has_header else ""
-        while lines := list(islice(file, size)):
-            # a line break within quotes does not end a row
-            while sum(line.count('"') for line in lines) % 2 and (more := file.readline()):
-                lines.append(more)
-            yield tabular_files.parse_delimited(path, "".join([header, *lines]).encode(), dialect, form)
+    lines = dialect.lines(path)
+    header = next(lines, "") if dialect.has_header else ""
+    while part := list(islice(lines, size)):
+        yield tabular_files.parse_delimited(path, "".join([header, *part]).encode(), dialect, form)
 
 
 def _columnar(path: Path, size: int) -> Iterator[pl.DataFrame]:

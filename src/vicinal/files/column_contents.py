@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from vicinal.files.number_texts import (
+    BLANKS,
     COMMA,
     HALF,
     NULLS,
@@ -15,10 +16,12 @@ from vicinal.files.number_texts import (
     Evidence,
     FileFormat,
     amounts,
+    code_name,
     date_format,
     evidence,
     file_decimal,
     listed_texts,
+    measured,
     read_dates,
     read_numbers,
     shown_text,
@@ -26,6 +29,9 @@ from vicinal.files.number_texts import (
 
 if TYPE_CHECKING:
     import polars as pl
+
+ENTRIES = 1 << 22  # entries that are looked at together
+THOUSANDTH = 1e-6  # thousands of a number with three decimals are whole up to this
 
 
 class Kind(StrEnum):
@@ -45,6 +51,7 @@ class Content:
     ``series`` has the values as they were read and ``given`` as they are in the file. ``note`` says what is particular
     about them, and ``question`` what has to be known before they can be numbers or dates. ``amounts`` are numbers
     written with a unit, or with marks between their digits, and ``decimal`` is the mark that they were read with.
+    ``odd`` has the rows of texts that are neither numbers nor marks of missing values.
     """
 
     kind: Kind
@@ -54,6 +61,7 @@ class Content:
     question: str = ""
     amounts: bool = False
     decimal: str | None = None
+    odd: Sequence[int] = ()
 
 
 def recognize(frame: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
@@ -105,13 +113,15 @@ def _read_texts(texts: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
     if not texts.width:
         return {}
     numbers = texts.select(pl.all().cast(pl.Float64, strict=False))
-    coded = texts.select(pl.all().str.contains(r"^[-+]?0\d+$").any()).row(0)
+    coded = texts.select(pl.all().str.contains(r"^[-+]?0\d+(?:\.\d{4})?$").any()).row(0)
     gained = zip(numbers.null_count().row(0), texts.null_count().row(0), coded, strict=True)
     plain = [
         name for name, (after, before, code) in zip(texts.columns, gained, strict=True) if after == before and not code
     ]
     apart = set(texts.columns).difference(plain)
-    columns = {name: _UnreadTexts.of(texts[name], form) for name in texts.columns if name in apart}
+    groups = _perhaps_groups(texts, numbers, plain)
+    plain = [name for name in plain if name not in groups]
+    columns = {name: _UnreadTexts.of(texts[name], form) for name in texts.columns if name in apart | groups}
     decimal = _decimal(columns, texts, plain, form)
     if plain and (COMMA in (decimal, form.given_decimal) or form.separator == ";"):
         # a point may then separate thousands
@@ -120,6 +130,24 @@ def _read_texts(texts: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
         columns |= {name: _UnreadTexts.of(texts[name], form) for name in again}
     found = {name: one.read(form, decimal) for name, one in columns.items()}
     return {name: found.get(name) or Content(Kind.NUMBERS, numbers[name], texts[name]) for name in texts.columns}
+
+
+def _perhaps_groups(texts: pl.DataFrame, numbers: pl.DataFrame, names: Sequence[str]) -> set[str]:
+    """Return columns whose points may separate thousands: all have three digits behind them, others have no point."""
+    import numpy as np
+
+    found = []
+    together = max(1, ENTRIES // max(1, numbers.height))
+    for begin in range(0, len(names), together):
+        group = names[begin : begin + together]
+        X = numbers.select(group).to_numpy()
+        with np.errstate(invalid="ignore", over="ignore"):
+            thousands = np.abs(1000 * X)
+            whole, grouped = X % 1 == 0, (thousands >= 1000) & (np.abs(thousands - np.rint(thousands)) < THOUSANDTH)
+        likely = (whole | grouped | np.isnan(X)).all(axis=0) & whole.any(axis=0) & (grouped & ~whole).any(axis=0)
+        found += [name for name, one in zip(group, likely, strict=True) if one]
+    form = r"^\s*[-+]?(?:\d{1,3}|[1-9]\d{0,2}\.\d{3})\s*$"
+    return {name for name in found if texts[name].str.contains(form).all()}
 
 
 def _decimal(
@@ -140,35 +168,43 @@ def _decimal(
 
 @dataclass(frozen=True)
 class _UnreadTexts:
-    """A column of texts without blanks around them, and the ways in which its numbers are written."""
+    """A column of texts without blanks around them, and the ways in which its numbers are written.
+
+    ``order`` is that of the parts of dates, if they are dates, and ``note`` says why texts with digits are no numbers.
+    """
 
     given: pl.Series
     texts: pl.Series
     parts: pl.DataFrame
     evidence: Evidence
+    order: str | None = None
+    note: str = ""
 
     @classmethod
     def of(cls, given: pl.Series, form: FileFormat) -> _UnreadTexts:
         import polars as pl
 
-        stripped = pl.col(given.name).str.strip_chars()
+        stripped = pl.col(given.name).str.strip_chars(BLANKS)
         unknown = stripped.is_in([*NULLS, *form.na])
         texts = given.to_frame().select(pl.when(~unknown).then(stripped)).to_series()
-        parts = amounts(texts)
-        return cls(given, texts, parts, evidence(parts))
+        order = date_format(texts)
+        note = "" if order else code_name(texts)
+        parts, units = measured(amounts(texts.clear(len(texts)) if order or note else texts))
+        # a number among texts says nothing about the others
+        few = parts["digits"].count() < HALF * texts.count()
+        return cls(given, texts, parts, evidence(parts.clear() if few else parts), order, note or units)
 
     def read(self, form: FileFormat, decimal: str | None) -> Content:
         """Return what the column contains; ``decimal`` is the mark of the file."""
         texts = self.texts
         if texts.null_count() == len(texts):
             return Content(Kind.TEXTS, texts, self.given)
-        if texts.str.contains(r"^[-+]?0\d+$").any():
-            return Content(Kind.TEXTS, texts, self.given, "codes with leading zeros")
+        if self.note:
+            return Content(Kind.TEXTS, texts, self.given, self.note)
         if texts.str.contains("(?i)^(?:true|false)$").all():
             return Content(Kind.NUMBERS, (texts.str.to_lowercase() == "true").cast(int), self.given, "true is 1")
-        order = date_format(texts)
-        if order is not None:
-            return self._dates(order)
+        if self.order is not None:
+            return self._dates(self.order)
         return self._numbers(form, decimal)
 
     def _dates(self, order: str) -> Content:
@@ -183,7 +219,8 @@ class _UnreadTexts:
 
     def _numbers(self, form: FileFormat, decimal: str | None) -> Content:
         seen, mark = self.evidence, form.given_decimal or self.evidence.decimal or decimal
-        if mark is None and (seen.open_comma or seen.point or (seen.open_point and form.separator == ";")):
+        mixed = seen.numbers > seen.open_point
+        if mark is None and (seen.open_comma or seen.point or (seen.open_point and (mixed or form.separator == ";"))):
             marked = self.texts.filter(self.parts["digits"].str.contains("[.,]"))
             opened = marked.filter(marked.str.contains(r"[.,]\d{3}\D*$"))
             first = shown_text((opened if len(opened) else marked)[0])
@@ -200,7 +237,7 @@ class _UnreadTexts:
         if len(set(units) - {"none"}) > 1 or (len(units) > 1 and not {"%", "‰"}.isdisjoint(units)):
             return Content(Kind.TEXTS, self.texts, self.given, f"amounts of different units ({', '.join(units)})")
         amounts = units not in ([], ["none"]) or bool(self.parts["digits"].str.contains("[., ]").any())
-        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question, amounts, mark)
+        return Content(Kind.NUMBERS, read.numbers, self.given, read.note, question, amounts, mark, read.odd)
 
 
 def distinct(series: pl.Series) -> int:

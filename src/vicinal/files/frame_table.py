@@ -34,6 +34,7 @@ from vicinal.files.data_table import (
     without_bytes,
 )
 from vicinal.files.number_texts import listed_texts, shown_text
+from vicinal.files.stray_lines import WRITTEN, require_no_total, require_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,11 +51,15 @@ FEWEST_COUNTED = 10
 COUNTED, UNIQUE, REPEATED = 0.9, 0.99, 0.2
 # From this number of rows on, measured integers within a narrow range are not nearly all different.
 MANY = 50
-CODE = 10**5  # ids without a telling name have at least six digits
+CODE, NAMED_CODE = 10**5, 10**4  # ids have at least six digits, and five if their name says that they are numbers
 # Words of names: of ids always, and of ids if nearly all values differ.
 ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "rowid", "rownum", "barcode", "zip", "zipcode", "plz",
-            "postcode", "isbn", "ean", "sku", "ssn", "phone"}  # fmt: skip
+            "postcode", "postal", "postleitzahl", "npa", "isbn", "ean", "sku", "ssn", "phone", "telephone", "telefon",
+            "téléphone", "iban"}  # fmt: skip
 NUMBER_WORDS = {"no", "nr", "num", "number", "nummer", "numero", "numéro", "code", "key", "index", "idx", "row"}
+# Names of rows that have sums or means of others.
+TOTALS = ["total", "totals", "grand total", "subtotal", "sum", "average", "summe", "gesamt", "gesamtsumme",
+          "zwischensumme", "insgesamt", "durchschnitt", "mittelwert", "somme", "moyenne", "totale"]  # fmt: skip
 COUNT_WORDS = {"no", "nr", "num", "number"}  # they count if they come first: num_words, Number of rooms
 
 
@@ -81,6 +86,8 @@ class Plan:
             raise ReadError(f"{path} has no rows")
         contents = recognize(frame, choice.form)
         choice.require_known(path, contents, frame.columns)
+        if path.suffix.lower() in WRITTEN:
+            require_rows(path, contents, choice.form)
         features, why = _features(path, contents, choice)
         gaps = _gaps(contents, features)
         notes = {name: _feature_note(contents[name], choice, name, gaps[name]) for name in features}
@@ -119,6 +126,9 @@ class Plan:
             if constant:
                 raise ReadError(f"{self.path}: no numeric column has different values; constant are {listed(constant)}")
             raise ReadError(f"{self.path} has no numeric column to embed; it has {listed(list(self.contents))}")
+        numeric = [name for name in self.features if self.contents[name].kind is Kind.NUMBERS]
+        if self.choice.whole and self.path.suffix.lower() in WRITTEN:
+            require_no_total(self.path, _numbers(self.contents, numeric))
         for name in [*self.features, *self.choice.values]:
             if self.contents[name].question:
                 raise ReadError(f"{self.path}: column {shown_text(name)}: {self.contents[name].question}")
@@ -277,7 +287,9 @@ def _why_no_texts(content: Content, choice: ColumnChoice) -> str:
     if classes and _encodes(content, choice):
         return ""
     what = f"text, {different} classes" if classes else f"text, {different} different"
-    return what + (f", {note}" if note else "")
+    totals = content.series.filter(content.series.str.to_lowercase().str.strip_chars(": ").is_in(TOTALS))
+    rows = f"rows of totals: {listed_texts(totals)}, --skip leaves lines out" if 0 < len(totals) < n / 2 else ""
+    return ", ".join(one for one in (what, note, rows) if one)
 
 
 ROW_IDS, DATES = "row ids", "dates written as numbers"
@@ -343,8 +355,12 @@ def _id_reason(name: str, n: int, ends: tuple[float, float], steps: Steps, amoun
     first, last = set(words[:1]), set(words[-1:])
     if (first | last) & ID_WORDS or (words and re.fullmatch(r".{3,}(?<!gr)(?<!b)id", words[-1]) and unique > UNIQUE):
         return "by its name"
-    numbered = n > 1 and ((first - COUNT_WORDS) | last) & NUMBER_WORDS
+    compound = words and re.fullmatch(r".{3,}(nummer|nr|number)", words[-1])
+    numbered = n > 1 and bool(((first - COUNT_WORDS) | last) & NUMBER_WORDS or compound)
+    same_length = len(f"{ends[0]:.0f}") == len(f"{ends[1]:.0f}")
     if numbered and (unique >= COUNTED or (steps.rising and unique >= REPEATED)):
+        return "by its name"
+    if numbered and ends[0] >= NAMED_CODE and same_length and not amounts:
         return "by its name"
     if n < FEWEST_COUNTED:
         return ""
@@ -359,7 +375,7 @@ def _id_reason(name: str, n: int, ends: tuple[float, float], steps: Steps, amoun
         return f"each number from {ends[0]:.0f} to {ends[1]:.0f} at most once"
     if unique >= COUNTED and n >= MANY and ends[1] - ends[0] < 1.5 * n:
         return f"nearly all different, from {ends[0]:.0f} to {ends[1]:.0f}"
-    if unique >= UNIQUE and ends[0] >= CODE and len(f"{ends[0]:.0f}") == len(f"{ends[1]:.0f}"):
+    if unique >= UNIQUE and ends[0] >= CODE and same_length:
         return f"different codes of {len(f'{ends[0]:.0f}')} digits"
     return ""
 

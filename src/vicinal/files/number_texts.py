@@ -23,22 +23,36 @@ MISSING = [
     "n/a", "n.a.", "nd", "n.d.", "nr", "null", "nil", "nan", "<na>", "(null)", "#na", "#n/a", "#value!", "#div/0!",
     "#ref!", "#num!", "not available", "not applicable", "not recorded", "not measured", "no data", "tbd", "k.a.",
     "k. a.", "keine angabe", "unbekannt", "fehlt", "inconnu", "inconnue", "manquant", "nc", "n.c.", "s/o",
-    "non disponible", "desconocido", "sin datos", "onbekend",
+    "non disponible", "n.n.", "desconocido", "sin datos", "onbekend",
 ]  # fmt: skip
 # A column is numeric if this share of its known values are numbers, or half of them and few different others.
 MOSTLY, HALF, FEW_OTHERS = 0.9, 0.5, 3
 SHOWN_OTHERS = 3
+MOST_UNITS = 8  # of amounts of one column
+KEPT_ROWS = 1000  # rows of odd texts that are looked at
+# Around texts, also those that nobody sees: pages and spreadsheets leave marks of the direction and of width 0.
+BLANKS = " \t\r\n\u00a0\u2007\u2009\u202f\u200b\u200e\u200f\ufeff"
 LONGEST_SHOWN = 100  # characters of a cell or a name in a message
 POINT, COMMA = ".", ","
+# What else than numbers is written with digits and marks.
+CODES = {
+    "IP addresses": r"^\d{1,3}(?:\.\d{1,3}){3}$",
+    "phone numbers": r"^\+\d{1,3}[ /(-][\d /()-]{5,}$",
+    "codes with leading zeros": r"^0\d+(?:[ /-]\d+)*\s*\p{L}*$",
+}
+LEADING_ZERO = r"^[-+]?0\d+$"
 CURRENCIES = r"(?:[$€£¥₹]|USD|EUR|GBP|JPY|CHF|SEK|NOK|DKK|Fr\.|kr\.?|zł|R\$)"
+# Of measurements: kg, °C, mg/l, m², years
+UNIT = r"(?:°\s?[CFK]?|[µμ]?\p{L}{1,12}[.²³]?(?:/[µμ]?\p{L}{1,6}[²³]?)?)"
 MINUS = r"[-\x{2212}]"
 SPACES = r"[ '\x{2019}\x{a0}\x{202f}]"
-# sign, currency, digits with marks, currency or percent sign
+# sign, currency, digits with marks, currency, percent sign or unit
 AMOUNT = (
     rf"^([+-]?|\x{{2212}})\s*({CURRENCIES}?)\s*([+-]?|\x{{2212}})"
-    rf"((?:\d[\d.,'\x{{2019}} \x{{a0}}\x{{202f}}]*|[.,]\d+)(?:[eE][-+]?\d+)?)\s*({CURRENCIES}|%|‰)?$"
+    rf"((?:\d[\d.,'\x{{2019}} \x{{a0}}\x{{202f}}]*|[.,]\d+)(?:[eE][-+]?\d+)?)\s*({CURRENCIES}|%|‰|{UNIT})?$"
 )
 YEAR_FIRST, DAY_OR_MONTH = r"^\d{4}[-/]\d{1,2}[-/]\d{1,2}", r"^\d{1,2}[./-]\d{1,2}[./-]\d{4}"
+MONTH_OF_YEAR, YEAR_AND_MONTH = r"^(0[1-9]|1[0-2])[./-]((?:19|20)\d\d)$", r"^((?:19|20)\d\d)-(0[1-9]|1[0-2])$"
 TIME = r"(?:[T ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[-+]\d{2}:?\d{2})?)?$"
 
 
@@ -56,6 +70,10 @@ class FileFormat:
         Further texts that mean a missing value.
     sheet : str, optional
         The sheet of a workbook.
+    skip : sequence of int
+        Lines that are left out, counted from 1; negative ones from the end.
+    header : bool, optional
+        Whether the first line that is read has the names of the columns.
     """
 
     decimal: str | None = None
@@ -64,6 +82,8 @@ class FileFormat:
     encoding: str | None = None
     na: tuple[str, ...] = ()
     sheet: str | None = None
+    skip: tuple[int, ...] = ()
+    header: bool | None = None
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, POINT, COMMA):
@@ -74,6 +94,8 @@ class FileFormat:
             raise ValueError(f"--decimal and --thousands are both {self.decimal!r}")
         if self.separator is not None and len(self.separator.encode()) != 1:
             raise ValueError(f"--separator must be one character, but is {self.separator!r}")
+        if 0 in self.skip:
+            raise ValueError("--skip counts lines from 1, and from -1 at the end")
 
     @property
     def given_decimal(self) -> str | None:
@@ -110,6 +132,7 @@ class NumberTexts:
     numbers: pl.Series
     note: str
     share: float
+    odd: list[int]  # rows of texts that are no numbers
 
     @property
     def mostly(self) -> bool:
@@ -141,7 +164,8 @@ def evidence(parts: pl.DataFrame) -> Evidence:
     def decided(mark: str, other: str) -> pl.Expr:
         m, o = re.escape(mark), re.escape(other)
         fraction = rf"^(?:\d*{m}(?:\d{{0,2}}|\d{{4,}})|(?:\d{{4,}}|0\d*|){m}\d{{3}})(?:[eE].*)?$"
-        groups = rf"^\d{{1,3}}(?:{o}\d{{2,3}})*{o}\d{{3}}{m}\d*$|^\d{{1,3}}(?:{o}\d{{2,3}})+{o}\d{{3}}$"
+        part = r"\d{2,3}" if other == COMMA else r"\d{3}"  # lakhs: 12,34,567
+        groups = rf"^[1-9]\d?\d?(?:{o}{part})*{o}\d{{3}}{m}\d*$|^[1-9]\d?\d?(?:{o}{part})+{o}\d{{3}}$"
         spaced = rf"^\d{{1,3}}(?: \d{{3}})+{m}\d+$"
         return digits.str.contains(f"{fraction}|{groups}|{spaced}").sum()
 
@@ -156,6 +180,31 @@ def evidence(parts: pl.DataFrame) -> Evidence:
     return Evidence(units=tuple(sorted(known.unique().to_list())), **counts)
 
 
+def code_name(texts: pl.Series) -> str:
+    """Return what most texts of a column are that have digits and marks but are no numbers, or ""."""
+    known = texts.drop_nulls()
+    if known.str.contains(LEADING_ZERO).any():
+        return "codes with leading zeros"
+    return next((name for name, pattern in CODES.items() if share_of(known, pattern) >= MOSTLY), "")
+
+
+def measured(parts: pl.DataFrame) -> tuple[pl.DataFrame, str]:
+    """Return amounts without those of units that other amounts do not have, and what is then to be said.
+
+    Currencies and percent signs are not units here: "12" among "$12" is an amount, but "12" among "12 kg" is not.
+    """
+    import polars as pl
+
+    units, usual = parts.filter(pl.col("digits").is_not_null())["unit"], rf"^(?:{CURRENCIES}|%|‰)*$"
+    others = units.unique().sort().to_list()
+    foreign = len(units) - int(units.str.contains(usual).sum())
+    if not foreign or len(others) == 1:
+        return parts, ""
+    several = foreign >= MOSTLY * parts.height and len(others) <= MOST_UNITS
+    note = f"amounts of different units ({', '.join(one or 'none' for one in others)})" if several else ""
+    return parts.with_columns(pl.when(pl.col("unit").str.contains(usual)).then(pl.col("digits", "unit"))), note
+
+
 def read_numbers(texts: pl.Series, parts: pl.DataFrame, decimal: str, thousands: str | None) -> NumberTexts:
     """Read a column with a decimal mark; values that it does not explain are missing, and the note names them."""
     import polars as pl
@@ -163,7 +212,8 @@ def read_numbers(texts: pl.Series, parts: pl.DataFrame, decimal: str, thousands:
     group = thousands or (COMMA if decimal == POINT else POINT)
     allowed = re.escape(group) if thousands else f"[{re.escape(group)} ]"
     d = re.escape(decimal)
-    form = rf"^(?:\d+|\d{{1,3}}(?:{allowed}\d{{2,3}})*{allowed}\d{{3}})?(?:{d}\d*)?(?:[eE][-+]?\d+)?$"
+    part = r"\d{2,3}" if group == COMMA else r"\d{3}"
+    form = rf"^(?:\d+|[1-9]\d?\d?(?:{allowed}{part})*{allowed}\d{{3}})?(?:{d}\d*)?(?:[eE][-+]?\d+)?$"
     digits = pl.col("digits")
     plain = digits.str.replace_all(allowed, "").str.replace(decimal, POINT, literal=True)
     value = pl.when(digits.str.contains(form)).then(plain).cast(pl.Float64, strict=False)
@@ -179,11 +229,10 @@ def plain_numbers(texts: pl.Series) -> pl.Series:
     return texts.cast(pl.Float64, strict=False)
 
 
-def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float]:
-    """Say what a column contains beside plain numbers; return the share of numbers among the known values, too."""
-    others = texts.filter(numbers.is_null() & texts.is_not_null())
-    marked = others.str.to_lowercase().is_in(MISSING)
-    unknown, odd = others.filter(marked), others.filter(~marked)
+def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float, list[int]]:
+    """Say what a column contains beside plain numbers; return the share of numbers and the rows of odd texts, too."""
+    others, marked = numbers.is_null() & texts.is_not_null(), texts.str.to_lowercase().is_in(MISSING)
+    unknown, odd = texts.filter(others & marked), texts.filter(others & ~marked)
     n = len(numbers) - numbers.null_count()
     share = n / (n + len(odd)) if n else 0.0
     if odd.n_unique() <= FEW_OTHERS and share >= HALF:
@@ -193,7 +242,7 @@ def _described(texts: pl.Series, numbers: pl.Series) -> tuple[str, float]:
         notes.append(f"missing values written as {listed_texts(unknown)}")
     if len(odd):
         notes.append(f"not numbers: {listed_texts(odd)}")
-    return ", ".join(notes), share
+    return ", ".join(notes), share, (others & ~marked).arg_true().head(KEPT_ROWS).to_list()
 
 
 def _examples(texts: pl.Series, numbers: pl.Series) -> list[str]:
@@ -232,7 +281,7 @@ def file_decimal(found: Iterable[Evidence]) -> str | None:
 
 def date_format(texts: pl.Series) -> str | None:
     """Return the order of the parts of dates, "ymd", "dmy", "mdy" or "?" if it is open; None if they are no dates."""
-    known = texts.drop_nulls()
+    known = _with_days(texts.drop_nulls())
     if not len(known):
         return None
     if share_of(known, YEAR_FIRST + TIME) >= MOSTLY:
@@ -247,12 +296,17 @@ def date_format(texts: pl.Series) -> str | None:
     return "dmy" if first else "mdy" if second else "?"
 
 
+def _with_days(texts: pl.Series) -> pl.Series:
+    """Return months as their first days."""
+    return texts.str.replace(MONTH_OF_YEAR, "01.$1.$2").str.replace(YEAR_AND_MONTH, "$1-$2-01")
+
+
 def read_dates(texts: pl.Series, order: str) -> pl.Series:
     """Read dates, with times if there are any, as datetimes; others are missing."""
     import polars as pl
 
     day = {"ymd": (1, 2, 3), "dmy": (3, 2, 1), "mdy": (3, 1, 2)}[order]
-    parts = texts.str.extract_groups(
+    parts = _with_days(texts).str.extract_groups(
         r"^(\d+)[-/.](\d+)[-/.](\d+)(?:[T ](\d+):(\d+)(?::(\d+))?)?"
     ).struct.unnest()  # fmt: skip
     numbers = parts.select(pl.all().cast(pl.Int32, strict=False))

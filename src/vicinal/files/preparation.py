@@ -236,6 +236,9 @@ class Preparation:
         with local_file(path) as local:
             if local.suffix.lower() not in (".npz", ".h5ad"):
                 wanted = replace(wanted, array=None)
+            if "form" not in changes:
+                # titles and totals are those of one file
+                wanted = replace(wanted, form=replace(wanted.form, skip=()))
             if local.suffix.lower() not in (".xlsx", ".ods"):
                 wanted = replace(wanted, form=replace(wanted.form, sheet=None))
             return read_chosen(local, wanted, lambda names, beside: _matching(local, wanted, changes, names, beside))

@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vicinal.files import annotated_files, array_files, tabular_files
-from vicinal.files.data_table import Column, ColumnChoice, DataTable, ReadError, Role, array_table
+from vicinal.files.data_table import (
+    Column,
+    ColumnChoice,
+    DataTable,
+    ReadError,
+    Role,
+    array_table,
+    check_finite,
+)
 from vicinal.files.expansion import require_memory, unpack
 from vicinal.files.frame_table import Plan, frame_table
 from vicinal.files.number_texts import DETECTED, FileFormat
@@ -151,7 +159,13 @@ def describe(path: str | Path, choice: ColumnChoice = DEFAULT_CHOICE) -> tuple[i
     with local_file(Path(path)) as local:
         if check_file(local) in ARRAY_READERS:
             table = read_chosen(local, replace(choice, missing=True))
-            return len(table.X), table.columns, table.matrix, ""
+            problem = ""
+            if not choice.missing:
+                try:
+                    check_finite(local, table.X, table.feature_names, lambda row, a: table.X[row, a], 0, choice)
+                except ReadError as error:
+                    problem = str(error)
+            return len(table.X), table.columns, table.matrix, problem
         frame, form = read_frame_of(local, choice)
         plan = Plan.of(local, frame, replace(choice, form=form))
         try:
@@ -173,7 +187,7 @@ def read_frame_of(path: Path, choice: ColumnChoice) -> tuple[pl.DataFrame, FileF
     form = choice.form
     if suffix in (".csv", ".tsv"):
         dialect = detect(path, form)
-        form = replace(form, separator=dialect.separator, encoding=dialect.encoding)
+        form = replace(form, separator=dialect.separator, encoding=dialect.encoding, skip=dialect.skip)
     return TABULAR_READERS[suffix](path, form), form
 
 
@@ -193,6 +207,8 @@ def read_chosen(
     found = ARRAY_READERS[path.suffix.lower()](path, asked.array)
     numbers = [str(a) for a in range(found.rows.shape[1] if found.rows.ndim == 2 else 0)]
     choice = asked if choose is None else choose(numbers, list(found.beside))
+    if isinstance(found.beside, annotated_files.CellColumns):
+        found.beside.require_one_meaning(choice.values)
     table = array_table(path, found.rows, found.beside, choice)
     if not found.name:
         return table
