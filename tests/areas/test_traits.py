@@ -120,3 +120,35 @@ def test_missing_entries_and_columns_without_content_are_no_traits(labels: np.nd
 def test_columns_must_have_an_entry_for_each_row() -> None:
     with pytest.raises(ValueError, match="column 'text' must have one entry for each of the 5 rows, got 3"):
         describe_columns({"text": ["a", "b", "c"]}, 5)
+
+
+def test_numbers_letters_and_truth_values_are_named_with_their_column(labels: np.ndarray) -> None:
+    for given, names in (
+        (("0", "1"), ["louvain 0", "louvain 1"]),
+        (("True", "False"), ["louvain True", "louvain False"]),
+        (("B", "T"), ["louvain B", "louvain T"]),
+        (("G1 phase", "NK"), ["G1 phase", "NK"]),
+    ):
+        columns = {"louvain": np.where(labels == 0, *given).tolist()}
+        assert Namer(describe_columns(columns, len(labels))).names(labels, 2) == names
+
+
+def test_a_rare_word_does_not_stand_for_what_nearly_all_rows_have() -> None:
+    fine = np.repeat([0, 1, 2, 3, 3, 3], 100).astype(np.int32)
+    coarse = (fine == 3).astype(np.int32)
+    # three clusters say python; of the third, a tenth says code
+    kinds = ("python, web", "python, numbers", "python", "perl, old")
+    entries = [
+        f"{kinds[one]}, filler{a}, tool" + (", code" if one == 2 and a % 10 == 0 else "") for a, one in enumerate(fine)
+    ]
+    namer = Namer(describe_columns({"text": entries}, len(fine)))
+    parents, above = np.array([0, 0, 0, 1], np.int32), ["python", "perl"]
+    assert namer.names(fine, 4, parents, (coarse, above), {3: "perl"}) == ["web", "numbers", "python, code", "perl"]
+
+
+def test_spellings_of_one_word_are_not_repeated_in_a_name(labels: np.ndarray) -> None:
+    entries = [
+        ("command line command-line" if label else "desktop window") + f" filler{a}" for a, label in enumerate(labels)
+    ]
+    names = Namer(describe_columns({"text": entries}, len(labels))).names(labels, 2)
+    assert names[1] in ("command line", "command-line")

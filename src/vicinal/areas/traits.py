@@ -43,6 +43,7 @@ PAIR_SHARE = 0.8
 MAJORITY = 0.5
 # Words that are considered for the name of a cluster.
 MOST_CANDIDATES = 12
+TRUTH_VALUES = frozenset(("true", "false", "yes", "no"))
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -289,9 +290,13 @@ class Namer:
             order = np.lexsort((np.arange(len(share)), -score[cluster], share < MAJORITY))
             chosen = order[apart[order]][:MOST_CANDIDATES].tolist()
             frequent = [term for term in chosen if share[term] >= LEAST_SHARE]
-            # words of the parent tell clusters of one name apart, then rare words; these also name those without others
+            # words of the parent tell clusters of one name apart; a rare word comes last and never stands for them
+            again.sort(key=lambda term: -share[term])
             names = self._joined(frequent, share) + (self._joined(frequent[:2] + again, share) if frequent else [])
-            found.append(names + self._joined(frequent[:2] + chosen, share))
+            first = (frequent or again)[: WORDS_OF_A_NAME - 1]
+            for term in chosen:
+                names += self._joined([*first, term], share)
+            found.append(names)
         return found
 
     def _joined(self, chosen: Sequence[int], share: Floats) -> list[str]:
@@ -329,7 +334,7 @@ class Namer:
                 inside, overall = one.shares(labels, n_clusters)
                 for cluster, term in np.argwhere((inside >= MAJORITY) & (inside >= LEAST_LIFT * overall)):
                     lift = np.log(inside[cluster, term] / overall[term])
-                    scored[cluster].append((-inside[cluster, term] * lift, one.names[term]))
+                    scored[cluster].append((-inside[cluster, term] * lift, _category_name(one.column, one.names[term])))
         found = [[name for _, name in sorted(some)] for some in scored]
         differing: list[list[tuple[float, str]]] = [[] for _ in range(n_clusters)]
         for one in self.described:
@@ -345,10 +350,16 @@ class Namer:
         return found
 
 
+def _category_name(column: str, category: str) -> str:
+    """Return a category as a name: numbers, single letters and truth values mean nothing without their column."""
+    telling = re.search(r"[^\W\d_]{2}", category) and category.lower() not in TRUTH_VALUES
+    return category if telling else f"{column} {category}"
+
+
 def _alike(word: str, other: str) -> bool:
     """Return whether two terms share a word, or are forms of one word."""
-    for a in word.split():
-        for b in other.split():
+    for a in re.split(r"[\s-]+", word):
+        for b in re.split(r"[\s-]+", other):
             short, long = sorted((a, b), key=len)
             if long.startswith(short[: max(4, len(short) - 2)]) and len(long) - len(short) <= 4:
                 return True
