@@ -96,3 +96,10 @@ def test_lines_of_a_crowded_figure_do_not_cross(global_random_seed: int) -> None
         return bool(one * two >= 0)
 
     assert all(apart(a, b) or apart(b, a) for a, b in itertools.combinations(ends, 2))
+
+
+def test_long_names_are_cut(global_random_seed: int) -> None:
+    xy, codes = islands(global_random_seed)
+    names = np.array(["a class with a name that nobody can read to its end", "bee", "cat", "rare"])
+    ax = plot.points(xy, names[codes], names=True, ax=Figure(layout="constrained").add_subplot())
+    assert {"a class with a name that nobody can…", "bee", "cat"} <= {text.get_text() for text in ax.texts}

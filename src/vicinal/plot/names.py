@@ -38,6 +38,8 @@ OUTER_SHARE, OUTER_REACH = 0.005, 1.5
 
 FONT_POINTS = (8.5, 7.5)  # of main names and of finer ones
 MOST_NAMES = 90
+# Longer names are cut.
+LONGEST_NAME = 36
 # How far from its area a name may stand, for main names and finer ones, and the step of the search, in points of type.
 REACH, STEP = (190.0, 70.0), 5.0
 DIRECTIONS = 16
@@ -176,7 +178,7 @@ def draw_names(ax: Axes, xy: Floats, areas: Sequence[Area], look: Look, codes: I
             break
         level = min(area.level, 1)
         text = ax.text(
-            *area.place, area.name, fontsize=FONT_POINTS[level], fontweight="bold" if level == 0 else "normal",
+            *area.place, _shortened(area.name), fontsize=FONT_POINTS[level], fontweight="bold" if level == 0 else "normal",
             color=look.theme.ink, ha="center", va="center", path_effects=halo, zorder=6, in_layout=False,
         )  # fmt: skip
         size = text.get_window_extent()
@@ -195,6 +197,10 @@ def draw_names(ax: Axes, xy: Floats, areas: Sequence[Area], look: Look, codes: I
             ax.plot(*ends.T, color=look.theme.ink, linewidth=0.5, zorder=5, scalex=False, scaley=False)
             ax.plot(*ends[:1].T, ".", color=look.theme.ink, markersize=3, zorder=5, scalex=False, scaley=False)
     return drawn
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
 
 
 @dataclass(frozen=True)
