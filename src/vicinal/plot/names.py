@@ -178,8 +178,9 @@ def draw_names(ax: Axes, xy: Floats, areas: Sequence[Area], look: Look, codes: I
             break
         level = min(area.level, 1)
         text = ax.text(
-            *area.place, _shortened(area.name), fontsize=FONT_POINTS[level], fontweight="bold" if level == 0 else "normal",
-            color=look.theme.ink, ha="center", va="center", path_effects=halo, zorder=6, in_layout=False,
+            *area.place, _shortened(area.name), fontsize=FONT_POINTS[level], color=look.theme.ink,
+            fontweight="bold" if level == 0 else "normal", ha="center", va="center", path_effects=halo, zorder=6,
+            in_layout=False,
         )  # fmt: skip
         size = text.get_window_extent()
         anchor = (ax.transData.transform(area.place) - [window.x0, window.y0]) / scale
