@@ -190,6 +190,18 @@ def test_search_of_a_site_in_files_ranks_and_shows_excerpts(browser: Any, site: 
     page.close()
 
 
+def test_best_result_of_a_name_is_its_description(browser: Any, site: Path) -> None:
+    page = browser.new_page()
+    for name in ("reliability", "clusters", "choose", "DensMAP"):
+        page.goto(f"{(site / 'search.html').as_uri()}?q={name}")
+        page.wait_for_selector("#search-results li a", timeout=30_000)
+        titles = page.locator("#search-results li a").all_inner_texts()
+        assert f"vicinal.{name}" in titles[:2]
+        assert name not in titles[:3], "a heading without a text of its own"
+        assert all(len(text) > 20 for text in page.locator("#search-results li p").all_inner_texts()[:3])
+    page.close()
+
+
 def test_wide_equations_scroll_on_a_phone(visit: Any) -> None:
     one = visit(viewport=PHONE)
     one.open("survey/theory.html")
