@@ -169,7 +169,7 @@ def draw_names(ax: Axes, xy: Floats, areas: Sequence[Area], look: Look, codes: I
     scale = figure.dpi / 72
     window = ax.get_window_extent()
     seen = (ax.transData.transform(xy) - [window.x0, window.y0]) / scale
-    crowd = _Crowd(seen, codes, window.width / scale, window.height / scale)
+    crowd = _Crowd(seen, codes, window.width / scale, window.height / scale, _point_radius(ax))
     halo = [withStroke(linewidth=2.5, foreground=look.background)]
     placed: list[_Placed] = []
     drawn = []
@@ -204,6 +204,14 @@ def _shortened(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
 
 
+def _point_radius(ax: Axes) -> float:
+    """Return the radius of the largest point of a scatter plot, in points of type."""
+    from matplotlib.collections import PathCollection
+
+    areas = [one.get_sizes().max(initial=0.0) for one in ax.collections if isinstance(one, PathCollection)]
+    return float(max(areas, default=0.0)) ** 0.5 / 2
+
+
 @dataclass(frozen=True)
 class _Placed:
     """A name that has its place: lower left and upper right corner, and the line to its area if it is away from it."""
@@ -220,8 +228,8 @@ class _Placed:
 class _Crowd:
     """Counts of points per cell of the axes, as sums from the lower left corner, in points of type."""
 
-    def __init__(self, seen: Floats, codes: Ints | None, width: float, height: float) -> None:
-        self.size = np.array([width, height])
+    def __init__(self, seen: Floats, codes: Ints | None, width: float, height: float, radius: float = 0.0) -> None:
+        self.size, self.radius = np.array([width, height]), radius
         self.shape = np.maximum(1, np.ceil(self.size / CELL).astype(np.int64))
         inside = ((seen >= 0) & (seen < self.size)).all(axis=1)
         at = (seen[inside] / CELL).astype(np.int64)
@@ -264,8 +272,9 @@ class _Crowd:
         return None
 
     def _covered(self, sums: Floats, low: Floats, high: Floats) -> Floats:
-        a = np.clip(np.floor(low / CELL).astype(np.int64), 0, self.shape)
-        b = np.clip(np.ceil(high / CELL).astype(np.int64), 0, self.shape)
+        """Count the points of which any part is in boxes."""
+        a = np.clip(np.floor((low - self.radius) / CELL).astype(np.int64), 0, self.shape)
+        b = np.clip(np.ceil((high + self.radius) / CELL).astype(np.int64), 0, self.shape)
         both = sums[b[:, 0], b[:, 1]] - sums[a[:, 0], b[:, 1]] - sums[b[:, 0], a[:, 1]] + sums[a[:, 0], a[:, 1]]
         return np.asarray(both)
 
