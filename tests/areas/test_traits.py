@@ -57,6 +57,7 @@ def test_names_differ_from_the_parent_and_from_each_other(global_random_seed: in
 
 def test_names_of_areas_around_and_names_that_are_kept_are_not_given_again(labels: np.ndarray) -> None:
     entries = [("cat, dog" if label else "hammer, saw") + f" filler{a}" for a, label in enumerate(labels)]
+    entries = [f"{one}, hammer, saw" if a >= 150 and a % 10 == 0 else one for a, one in enumerate(entries)]
     namer = Namer(describe_columns({"text": entries}, len(labels)))
     free = namer.names(labels, 2)
     assert free == ["hammer, saw", "cat, dog"]
@@ -65,8 +66,8 @@ def test_names_of_areas_around_and_names_that_are_kept_are_not_given_again(label
 
 
 def test_a_word_of_few_rows_names_nothing(labels: np.ndarray) -> None:
-    # every tenth row of the first cluster says cat, every thirtieth of the second says dog
-    entries = [f"filler{a} " + ("cat" if a % (30 if label else 10) == 0 else "") for a, label in enumerate(labels)]
+    # every tenth row of the first cluster says cat, every fifteenth of the second says dog
+    entries = [f"filler{a} " + ("cat" if a % (15 if label else 10) == 0 else "") for a, label in enumerate(labels)]
     entries = [one.replace("cat", "dog") if label else one for one, label in zip(entries, labels, strict=True)]
     assert Namer(describe_columns({"text": entries}, len(labels))).names(labels, 2) == ["cat", ""]
 
@@ -152,3 +153,10 @@ def test_spellings_of_one_word_are_not_repeated_in_a_name(labels: np.ndarray) ->
     ]
     names = Namer(describe_columns({"text": entries}, len(labels))).names(labels, 2)
     assert names[1] in ("command line", "command-line")
+
+
+def test_a_name_is_kept_only_while_the_rows_have_its_words(labels: np.ndarray) -> None:
+    entries = [("cat" if label else "hammer") + f" filler{a}" for a, label in enumerate(labels)]
+    namer = Namer(describe_columns({"text": entries}, len(labels)))
+    assert namer.names(labels, 2, kept={0: "hammer", 1: "hammer"}) == ["hammer", "cat"]
+    assert namer.names(labels, 2, kept={1: "given by a person"}) == ["hammer", "given by a person"]

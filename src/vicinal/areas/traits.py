@@ -33,8 +33,9 @@ MOST_CATEGORIES = 64
 MOST_WORDS = 20_000
 # A name must set its cluster apart by this much: ratio of shares for words and categories, Cohen's d for numbers.
 LEAST_LIFT, LEAST_EFFECT = 1.5, 0.5
-# A word must occur in this share of a cluster's rows to be in its name; if no word does, one of this smaller share.
-LEAST_SHARE, RAREST_SHARE = 0.2, 0.05
+# A word must occur in this share of a cluster's rows to be in its name. If no word does, one word of the second share is
+# the name; after words of the parent's name, one of the third share is added.
+LEAST_SHARE, ALONE_SHARE, RAREST_SHARE = 0.2, 0.1, 0.05
 # A word of the parent's name is used again only if its share is this much larger than in the parent.
 ABOVE_PARENT = 1.15
 # Two words replace one of them if at least this share of its rows have both, side by side.
@@ -239,7 +240,7 @@ class Namer:
         """Return a name for each cluster, or "" if nothing sets it apart.
 
         ``parent`` is the number of the coarser cluster around each cluster, or -1; ``parents`` are the labels and names
-        of those. ``kept`` are names that some clusters have already, and ``around`` the names of all areas around each
+        of those. ``kept`` are names that some clusters keep as long as their rows have the words, and ``around`` the names of all areas around each
         cluster. Names differ within a layer, and from those of the areas around.
         """
         sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
@@ -249,6 +250,8 @@ class Namer:
         else:
             candidates = self._others(labels, n_clusters)
         names = [(kept or {}).get(cluster, "") for cluster in range(n_clusters)]
+        if self.words is not None:
+            names = self._still_true(names, self.words.shares(labels, n_clusters)[0])
         taken = set(names)
         for cluster in np.lexsort((np.arange(n_clusters), -sizes)):
             if names[cluster]:
@@ -259,6 +262,16 @@ class Namer:
                     taken.add(name)
                     break
         return names
+
+    def _still_true(self, names: Sequence[str], inside: Floats) -> list[str]:
+        """Leave out names with words that hardly any row of the cluster has; other names may come from anywhere."""
+        assert self.words is not None
+        number = {name: term for term, name in enumerate(self.words.names)}
+        kept = []
+        for name, share in zip(names, inside, strict=True):
+            terms = [number[word] for word in name.split(", ") if word in number]
+            kept.append(name if (share[terms] >= RAREST_SHARE).all() else "")
+        return kept
 
     def _words(
         self,
@@ -295,7 +308,8 @@ class Namer:
             names = self._joined(frequent, share) + (self._joined(frequent[:2] + again, share) if frequent else [])
             first = (frequent or again)[: WORDS_OF_A_NAME - 1]
             for term in chosen:
-                names += self._joined([*first, term], share)
+                if first or share[term] >= ALONE_SHARE:
+                    names += self._joined([*first, term], share)
             found.append(names)
         return found
 
