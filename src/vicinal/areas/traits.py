@@ -33,8 +33,8 @@ MOST_CATEGORIES = 64
 MOST_WORDS = 20_000
 # A name must set its cluster apart by this much: ratio of shares for words and categories, Cohen's d for numbers.
 LEAST_LIFT, LEAST_EFFECT = 1.5, 0.5
-# A word must occur in this share of a cluster's rows to be in its name. If no word does, one word of the second share is
-# the name; after words of the parent's name, one of the third share is added.
+# A word must occur in this share of a cluster's rows to be in its name. If no word does, one word of the second share
+# is the name; after words of the parent's name, one of the third share is added.
 LEAST_SHARE, ALONE_SHARE, RAREST_SHARE = 0.2, 0.1, 0.05
 # A word of the parent's name is used again only if its share is this much larger than in the parent.
 ABOVE_PARENT = 1.15
@@ -240,8 +240,8 @@ class Namer:
         """Return a name for each cluster, or "" if nothing sets it apart.
 
         ``parent`` is the number of the coarser cluster around each cluster, or -1; ``parents`` are the labels and names
-        of those. ``kept`` are names that some clusters keep as long as their rows have the words, and ``around`` the names of all areas around each
-        cluster. Names differ within a layer, and from those of the areas around.
+        of those. ``kept`` are names that some clusters keep as long as their rows have the words. ``around`` are the
+        names of all areas around each cluster. Names differ within a layer, and from those of the areas around.
         """
         sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
         above = np.full(n_clusters, -1, np.int32) if parent is None else parent

@@ -5,6 +5,7 @@ The page finds areas and places by the same rules (web/src/islands.ts and web/sr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -208,8 +209,8 @@ def _point_radius(ax: Axes) -> float:
     """Return the radius of the largest point of a scatter plot, in points of type."""
     from matplotlib.collections import PathCollection
 
-    areas = [one.get_sizes().max(initial=0.0) for one in ax.collections if isinstance(one, PathCollection)]
-    return float(max(areas, default=0.0)) ** 0.5 / 2
+    areas = [float(one.get_sizes().max(initial=0.0)) for one in ax.collections if isinstance(one, PathCollection)]
+    return 0.5 * math.sqrt(max(areas, default=0.0))
 
 
 @dataclass(frozen=True)
