@@ -84,6 +84,8 @@ def test_named_clusters_are_written(global_random_seed: int) -> None:
     ax = plot.points(xy, names=clusters, ax=Figure(layout="constrained").add_subplot())
     assert {text.get_text() for text in ax.texts} == {"left", "finer"}
     assert not plot.points(xy, names=False, ax=Figure().add_subplot()).texts
+    with pytest.raises(ValueError, match=r"names=True needs labels.*clusters\(model, columns=table\).spots"):
+        plot.points(xy, names=True)
 
 
 def test_lines_of_a_crowded_figure_do_not_cross(global_random_seed: int) -> None:
