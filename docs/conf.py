@@ -33,6 +33,7 @@ extensions = [
     "reference_pages",
     "survey",
     "benchmark_tables",
+    "dark_figures",
     "site_data",
     "site_search",
 ]

@@ -74,7 +74,8 @@ class Index {
         const whole = query.trim().toLowerCase();
         const rank = ([number, score]) => {
             const title = this.sections[number][1].toLowerCase();
-            const exact = title === whole ? 3 : title.endsWith(`.${whole}`) ? 2 : 1;
+            // the name of an object counts more, the fewer modules it is in
+            const exact = title === whole ? 3 : title.endsWith(`.${whole}`) ? 2 + 2 / title.split(".").length : 1;
             return exact * score * (matched.get(number) / terms.length) ** 2;
         };
         return [...scores].map((one) => [one[0], rank(one)]).sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([number]) => this.sections[number]);

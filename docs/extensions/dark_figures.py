@@ -1,21 +1,28 @@
-"""Figures of the gallery on dark pages: every figure is saved a second time, with light ink on a dark ground.
+"""Figures on dark pages: every figure has a second version, with light ink on a dark ground.
 
-Points keep their colors, which are readable on both grounds, except those of the class that is gray
-(vicinal.plot.palette).
+Figures of the gallery are drawn twice. Points keep their colors, which are readable on both grounds, except those of
+the class that is gray (vicinal.plot.palette). Other pages show pictures from files and from cells; their pixels without
+a color are inverted. Screenshots have a dark version beside them, or none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+from docutils import nodes
+from numpy.typing import NDArray
 
 from vicinal.plot.look import THEMES
 
 LIGHT, DARK = THEMES["light"], THEMES["dark"]
 # Ink and ground of a figure are recognized by their brightness, if they have hardly any color.
 BRIGHT, DIM, COLORLESS = 0.85, 0.45, 0.12
+# A pixel has a color if its channels differ by this much; with a smaller difference it is partly ink or ground.
+COLORED = 0.3
+SCREENSHOTS = ("page-", "notebook")
 
 
 def scrape(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
@@ -114,5 +121,55 @@ def _is_ground(color: Any) -> bool:
     return gray is not None and gray > BRIGHT
 
 
+def inverted(pixels: NDArray[Any]) -> NDArray[Any]:
+    """Return a picture, [height, width, 3 or 4] from 0 to 1, with light ink on a dark ground and the same colors."""
+    from matplotlib.colors import to_rgb
+
+    covered = pixels[..., 3:] if pixels.shape[-1] == 4 else 1.0
+    shown = pixels[..., :3] * covered + (1.0 - covered)
+    brightness = shown.mean(axis=-1, keepdims=True)
+    without_color = brightness * to_rgb(DARK.background) + (1.0 - brightness) * to_rgb(DARK.ink)
+    colored = np.clip(np.ptp(shown, axis=-1, keepdims=True) / COLORED, 0.0, 1.0)
+    return np.clip(without_color * (1.0 - colored) + shown * colored, 0.0, 1.0)
+
+
+def add_dark_figures(app: Any, doctree: nodes.document, name: str) -> None:
+    """Give each light picture of a page a dark version, which the theme shows on dark pages."""
+    if app.builder.format != "html":
+        return
+    for image in list(doctree.findall(nodes.image)):
+        path = Path(app.srcdir, image["uri"])
+        if {"only-light", "only-dark"} & set(image["classes"]) or path.suffix != ".png" or not path.is_file():
+            continue
+        dark = _dark_version(path, Path(app.doctreedir, "dark_figures"))
+        if dark is None:
+            continue
+        twin = image.deepcopy()
+        twin["uri"], twin["candidates"] = str(dark), {"*": str(dark)}
+        app.env.images.add_file(name, str(dark))
+        image["classes"].append("only-light")
+        twin["classes"].append("only-dark")
+        image.parent.insert(image.parent.index(image) + 1, twin)
+
+
+def _dark_version(path: Path, folder: Path) -> Path | None:
+    """Return the dark version beside a picture, or write it; a dark picture and a screenshot have no other version."""
+    from matplotlib import image
+
+    beside = path.with_name(f"{path.stem}_dark.png")
+    if beside.is_file():
+        return beside
+    if path.name.startswith(SCREENSHOTS):
+        return None
+    pixels = image.imread(path)
+    if pixels.ndim != 3 or np.median(pixels[[0, -1], :, :3]) < BRIGHT:
+        return None
+    folder.mkdir(parents=True, exist_ok=True)
+    image.imsave(folder / f"{path.stem}_dark.png", inverted(pixels))
+    return folder / f"{path.stem}_dark.png"
+
+
 def setup(app: Any) -> dict[str, bool]:
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    app.connect("doctree-resolved", add_dark_figures)
+    # pictures are added while pages are written
+    return {"parallel_read_safe": True, "parallel_write_safe": False}

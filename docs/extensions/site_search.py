@@ -20,6 +20,8 @@ FILE = "search-sections.js"
 LEFT_OUT = re.compile(r"genindex|py-modindex|search|.*sg_execution_times|.*gallery_header", re.IGNORECASE)
 # Texts of a section beyond this length hardly matter for its rank.
 LONGEST = 6000
+# Of a section without a text of its own, the beginning of its subsections is searched and shown.
+SHORT = 300
 
 Entry = tuple[str, str, str, str]
 
@@ -30,13 +32,29 @@ def entries_of(doctree: nodes.document, name: str) -> Iterator[Entry]:
     page = name if first is None else first.astext()
     for section in doctree.findall(nodes.section):
         title = next((child.astext() for child in section.children if isinstance(child, nodes.title)), page)
+        if any(_documents(child, title) for child in section.children):
+            continue  # the object of the same name has the text
+        text = _own_text(section)
         anchor = "" if first is not None and section is first.parent else f"#{section['ids'][0]}"
-        yield f"{name}.html{anchor}", title, page, _own_text(section)
+        # a section of sections has an excerpt too
+        yield f"{name}.html{anchor}", title, page, text or " ".join(_all_words(section).split())[:SHORT]
     for described in doctree.findall(addnodes.desc):
         for signature in described.findall(addnodes.desc_signature):
             if signature.parent is described and signature["ids"]:
                 title = str(signature["ids"][0])
                 yield f"{name}.html#{title}", title, page, _own_text(described)
+
+
+def _documents(node: nodes.Node, title: str) -> bool:
+    """Return whether a node documents an object of this name."""
+    signatures = node.findall(addnodes.desc_signature) if isinstance(node, addnodes.desc) else ()
+    return any(str(one["ids"][0]).rsplit(".", 1)[-1] == title for one in signatures if one["ids"])
+
+
+def _all_words(part: nodes.Element) -> str:
+    """Return the text of everything in a section but titles."""
+    words = (one.astext() for one in part.findall(nodes.TextElement) if not isinstance(one, nodes.title))
+    return " ".join(words)
 
 
 def _own_text(part: nodes.Element) -> str:

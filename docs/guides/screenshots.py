@@ -1,5 +1,7 @@
 """Write the screenshots of the page to docs/images: python docs/guides/screenshots.py [name ...].
 
+Light ones have a dark version, NAME_dark.png, for dark pages.
+
 Needs Chromium and Playwright, and Fashion-MNIST from Debian's package dataset-fashion-mnist for the dark page.
 """
 
@@ -120,7 +122,7 @@ def opened_stream(folder: Path) -> Iterator[str]:
         server.close()
 
 
-SELECT = "vicinalPage.state.select(vicinalPage.view.within([[480, 60], [980, 60], [980, 420], [480, 420]]))"
+SELECT = "vicinalPage.state.select(vicinalPage.view.within([[540, 230], [800, 230], [800, 480], [540, 480]]))"
 SELECT_LEFT = "vicinalPage.state.select(vicinalPage.view.within([[60, 140], [260, 140], [260, 320], [60, 320]]))"
 # name: the page, the browser's settings, and what is done on the page
 SHOTS: dict[str, tuple[Page, dict[str, Any], str]] = {
@@ -131,6 +133,7 @@ SHOTS: dict[str, tuple[Page, dict[str, Any], str]] = {
     "page-live": (opened_digits, {**DESKTOP, "color_scheme": "light"}, ""),
     "page-stream": (opened_stream, {**DESKTOP, "color_scheme": "light"}, ""),
 }
+TWO_VERSIONS = ("page-light", "page-compare", "page-live", "page-stream")
 
 
 def main(names: list[str]) -> None:
@@ -140,14 +143,16 @@ def main(names: list[str]) -> None:
             build, settings, script = SHOTS[name]
             made = build(Path(folder))
             with contextlib.nullcontext(made.as_uri()) if isinstance(made, Path) else made as address:
-                page = browser.new_page(**settings)
-                page.goto(address)
-                page.wait_for_selector("html[data-ready]", timeout=60_000)
-                if script:
-                    page.evaluate(script)
-                page.wait_for_timeout(3000)
-                page.screenshot(path=IMAGES / f"{name}.png")
-                page.close()
+                schemes = {"": settings["color_scheme"]} | ({"_dark": "dark"} if name in TWO_VERSIONS else {})
+                for suffix, scheme in schemes.items():
+                    page = browser.new_page(**{**settings, "color_scheme": scheme})
+                    page.goto(address)
+                    page.wait_for_selector("html[data-ready]", timeout=60_000)
+                    if script:
+                        page.evaluate(script)
+                    page.wait_for_timeout(3000)
+                    page.screenshot(path=IMAGES / f"{name}{suffix}.png")
+                    page.close()
             print(f"wrote {IMAGES / name}.png", flush=True)
         browser.close()
 

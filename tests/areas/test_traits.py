@@ -57,6 +57,7 @@ def test_names_differ_from_the_parent_and_from_each_other(global_random_seed: in
 
 def test_names_of_areas_around_and_names_that_are_kept_are_not_given_again(labels: np.ndarray) -> None:
     entries = [("cat, dog" if label else "hammer, saw") + f" filler{a}" for a, label in enumerate(labels)]
+    entries = [f"{one}, hammer, saw" if a >= 150 and a % 10 == 0 else one for a, one in enumerate(entries)]
     namer = Namer(describe_columns({"text": entries}, len(labels)))
     free = namer.names(labels, 2)
     assert free == ["hammer, saw", "cat, dog"]
@@ -65,8 +66,8 @@ def test_names_of_areas_around_and_names_that_are_kept_are_not_given_again(label
 
 
 def test_a_word_of_few_rows_names_nothing(labels: np.ndarray) -> None:
-    # every tenth row of the first cluster says cat, every thirtieth of the second says dog
-    entries = [f"filler{a} " + ("cat" if a % (30 if label else 10) == 0 else "") for a, label in enumerate(labels)]
+    # every tenth row of the first cluster says cat, every fifteenth of the second says dog
+    entries = [f"filler{a} " + ("cat" if a % (15 if label else 10) == 0 else "") for a, label in enumerate(labels)]
     entries = [one.replace("cat", "dog") if label else one for one, label in zip(entries, labels, strict=True)]
     assert Namer(describe_columns({"text": entries}, len(labels))).names(labels, 2) == ["cat", ""]
 
@@ -120,3 +121,42 @@ def test_missing_entries_and_columns_without_content_are_no_traits(labels: np.nd
 def test_columns_must_have_an_entry_for_each_row() -> None:
     with pytest.raises(ValueError, match="column 'text' must have one entry for each of the 5 rows, got 3"):
         describe_columns({"text": ["a", "b", "c"]}, 5)
+
+
+def test_numbers_letters_and_truth_values_are_named_with_their_column(labels: np.ndarray) -> None:
+    for given, names in (
+        (("0", "1"), ["louvain 0", "louvain 1"]),
+        (("True", "False"), ["louvain True", "louvain False"]),
+        (("B", "T"), ["louvain B", "louvain T"]),
+        (("G1 phase", "NK"), ["G1 phase", "NK"]),
+    ):
+        columns = {"louvain": np.where(labels == 0, *given).tolist()}
+        assert Namer(describe_columns(columns, len(labels))).names(labels, 2) == names
+
+
+def test_a_rare_word_does_not_stand_for_what_nearly_all_rows_have() -> None:
+    fine = np.repeat([0, 1, 2, 3, 3, 3], 100).astype(np.int32)
+    coarse = (fine == 3).astype(np.int32)
+    # three clusters say python; of the third, a tenth says code
+    kinds = ("python, web", "python, numbers", "python", "perl, old")
+    entries = [
+        f"{kinds[one]}, filler{a}, tool" + (", code" if one == 2 and a % 10 == 0 else "") for a, one in enumerate(fine)
+    ]
+    namer = Namer(describe_columns({"text": entries}, len(fine)))
+    parents, above = np.array([0, 0, 0, 1], np.int32), ["python", "perl"]
+    assert namer.names(fine, 4, parents, (coarse, above), {3: "perl"}) == ["web", "numbers", "python, code", "perl"]
+
+
+def test_spellings_of_one_word_are_not_repeated_in_a_name(labels: np.ndarray) -> None:
+    entries = [
+        ("command line command-line" if label else "desktop window") + f" filler{a}" for a, label in enumerate(labels)
+    ]
+    names = Namer(describe_columns({"text": entries}, len(labels))).names(labels, 2)
+    assert names[1] in ("command line", "command-line")
+
+
+def test_a_name_is_kept_only_while_the_rows_have_its_words(labels: np.ndarray) -> None:
+    entries = [("cat" if label else "hammer") + f" filler{a}" for a, label in enumerate(labels)]
+    namer = Namer(describe_columns({"text": entries}, len(labels)))
+    assert namer.names(labels, 2, kept={0: "hammer", 1: "hammer"}) == ["hammer", "cat"]
+    assert namer.names(labels, 2, kept={1: "given by a person"}) == ["hammer", "given by a person"]

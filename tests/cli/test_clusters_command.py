@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -53,6 +54,35 @@ def test_clusters_of_a_map_file_use_its_columns(files: Run) -> None:
     names = set(pl.read_parquet("c.parquet")["name"].to_list())
     assert all("digit" in name for name in names if name)
     assert any(names)
+
+
+def test_columns_of_numbers_are_numbers_also_with_decimal_commas(files: Run) -> None:
+    # few different numbers, which as texts would be categories
+    sizes = {"size": [f"{one % 40},5" for one in range(N)], "weight": [f"{one % 30},25" for one in range(N)]}
+    pl.DataFrame(sizes).write_csv("sizes.csv", separator=";")
+    code, _, err = files("clusters", "m.vicinal", "--data", "sizes.csv", "--report", "c.json")
+    assert (code, err) == (0, "")
+    layers = json.loads(Path("c.json").read_text())["layers"]
+    assert {one["kind"] for layer in layers for cluster in layer["clusters"] for one in cluster["traits"]} == {"number"}
+
+
+def test_a_cluster_without_a_name_is_shown_with_the_area_around_it(files: Run) -> None:
+    areas = vicinal.clusters(vicinal.load("m.vicinal")).layers[0].labels
+    pl.DataFrame({"area": [f"area {'abcdefgh'[one] * 2}" for one in areas]}).write_csv("areas.csv")
+    code, out, err = files("clusters", "m.vicinal", "--data", "areas.csv", "--layer", "2")
+    assert (code, err) == (0, "")
+    shown = re.findall(r"│ (.*?) +│ +[\d,]+ │", out)
+    nameless = [one for one in shown if one.startswith("cluster")]
+    assert nameless
+    assert all(re.fullmatch(r"cluster \d+ in area (\w)\1", one) for one in nameless)
+
+
+def test_coordinates_of_the_map_name_nothing(files: Run) -> None:
+    for file in ("m.vicinal", "map.csv"):
+        code, out, err = files("clusters", file, "--data", "map.csv", "--layer", "0")
+        assert (code, err) == (0, "")
+        assert "cluster 0" in out
+        assert "high" not in out
 
 
 def test_bad_input_is_named_and_writes_nothing(files: Run) -> None:

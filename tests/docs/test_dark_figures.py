@@ -1,4 +1,4 @@
-"""Figures of the gallery on dark pages: light ink on a dark ground, and points that keep their colors."""
+"""Figures on dark pages: light ink on a dark ground, and points that keep their colors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
@@ -42,3 +42,13 @@ def test_ink_is_light_and_points_keep_their_colors(dark_figures: Any) -> None:
     wanted = set(plot.palette(8, "dark"))
     assert {to_hex(color) for color in ax.collections[0].get_facecolor()} == wanted
     assert {to_hex(line.get_color()) for line in legend.get_lines()} == wanted
+
+
+def test_pictures_without_a_figure_are_inverted_except_their_colors(dark_figures: Any) -> None:
+    ground, ink, points = (1.0, 1.0, 1.0), (0.0, 0.0, 0.0), to_rgb(plot.palette(8)[0])
+    found = dark_figures.inverted(np.array([[ground, ink, points]]))[0]
+    assert found[0] == pytest.approx(to_rgb(THEMES["dark"].background), abs=1 / 255)
+    assert found[1] == pytest.approx(to_rgb(THEMES["dark"].ink), abs=1 / 255)
+    assert found[2] == pytest.approx(points)
+    clear = np.array([[(0.0, 0.0, 0.0, 0.0)]])
+    assert dark_figures.inverted(clear)[0, 0] == pytest.approx(to_rgb(THEMES["dark"].background), abs=1 / 255)

@@ -112,6 +112,23 @@ def test_pages_open_without_errors(visit: Any, scheme: str) -> None:
     assert (brightness > 384) == (scheme == "light")
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_of_guides_fit_the_page(visit: Any, scheme: str) -> None:
+    one = visit(color_scheme=scheme)
+    # the median brightness of the upper edge of each visible picture, 0 to 255
+    edge = """pictures => pictures.filter(one => one.offsetWidth > 0).map(one => {
+        const canvas = new OffscreenCanvas(one.naturalWidth, 1), drawing = canvas.getContext("2d");
+        drawing.drawImage(one, 0, 0);
+        const {data} = drawing.getImageData(0, 0, one.naturalWidth, 1);
+        const mean = a => (data[4 * a] + data[4 * a + 1] + data[4 * a + 2]) / 3;
+        return [...Array(one.naturalWidth).keys()].map(mean).sort((a, b) => a - b)[one.naturalWidth >> 1]; })"""
+    for path, least in (("guides/reliability.html", 4), ("guides/forces.html", 6), ("index.html", 1)):
+        one.open(path)
+        found = one.page.eval_on_selector_all("article img", edge)
+        assert len(found) >= least
+        assert all((brightness > 128) == (scheme == "light") for brightness in found), (path, found)
+
+
 def test_theme_switch_changes_the_page(visit: Any) -> None:
     one = visit(color_scheme="light")
     one.open("index.html")
@@ -170,6 +187,18 @@ def test_search_of_a_site_in_files_ranks_and_shows_excerpts(browser: Any, site: 
     assert page.url.startswith("file://")
     assert "search.html" not in page.url
     assert complaints == []
+    page.close()
+
+
+def test_best_result_of_a_name_is_its_description(browser: Any, site: Path) -> None:
+    page = browser.new_page()
+    for name in ("reliability", "clusters", "choose", "DensMAP"):
+        page.goto(f"{(site / 'search.html').as_uri()}?q={name}")
+        page.wait_for_selector("#search-results li a", timeout=30_000)
+        titles = page.locator("#search-results li a").all_inner_texts()
+        assert f"vicinal.{name}" in titles[:2]
+        assert name not in titles[:3], "a heading without a text of its own"
+        assert all(len(text) > 20 for text in page.locator("#search-results li p").all_inner_texts()[:3])
     page.close()
 
 

@@ -53,7 +53,9 @@ def test_unlabeled_rows_and_few_points_name_nothing(global_random_seed: int) -> 
 def test_names_cover_no_points_and_do_not_overlap(theme: str, global_random_seed: int) -> None:
     xy, codes = islands(global_random_seed)
     labels = np.array(NAMES)[codes]
-    ax = plot.points(xy, labels, names=True, theme=theme, ax=Figure(layout="constrained").add_subplot())
+    area = 40.0  # large points, no part of which is covered
+    ax = Figure(layout="constrained").add_subplot()
+    plot.points(xy, labels, names=True, theme=theme, point_size=area, ax=ax)
     texts = [text for text in ax.texts if text.get_text()]
     assert {"ant", "bee", "cat"} <= {text.get_text() for text in texts}
     figure = ax.figure
@@ -62,7 +64,8 @@ def test_names_cover_no_points_and_do_not_overlap(theme: str, global_random_seed
     seen = ax.transData.transform(xy)
     for text, box in boxes.items():
         own = seen[labels == text.get_text()]
-        inside = (own > [box.x0, box.y0]) & (own < [box.x1, box.y1])
+        radius = area**0.5 / 2 * figure.dpi / 72
+        inside = (own > [box.x0 - radius, box.y0 - radius]) & (own < [box.x1 + radius, box.y1 + radius])
         assert not inside.all(axis=1).any()
     assert not [
         (a.get_text(), b.get_text())
@@ -81,6 +84,8 @@ def test_named_clusters_are_written(global_random_seed: int) -> None:
     ax = plot.points(xy, names=clusters, ax=Figure(layout="constrained").add_subplot())
     assert {text.get_text() for text in ax.texts} == {"left", "finer"}
     assert not plot.points(xy, names=False, ax=Figure().add_subplot()).texts
+    with pytest.raises(ValueError, match=r"names=True needs labels.*clusters\(model, columns=table\).spots"):
+        plot.points(xy, names=True)
 
 
 def test_lines_of_a_crowded_figure_do_not_cross(global_random_seed: int) -> None:
@@ -96,3 +101,10 @@ def test_lines_of_a_crowded_figure_do_not_cross(global_random_seed: int) -> None
         return bool(one * two >= 0)
 
     assert all(apart(a, b) or apart(b, a) for a, b in itertools.combinations(ends, 2))
+
+
+def test_long_names_are_cut(global_random_seed: int) -> None:
+    xy, codes = islands(global_random_seed)
+    names = np.array(["a class with a name that nobody can read to its end", "bee", "cat", "rare"])
+    ax = plot.points(xy, names[codes], names=True, ax=Figure(layout="constrained").add_subplot())
+    assert {"a class with a name that nobody can…", "bee", "cat"} <= {text.get_text() for text in ax.texts}

@@ -236,3 +236,22 @@ def test_edges_that_all_rows_of_an_island_tear_do_not_count(places: np.ndarray) 
     share, edges = measure_tears(graph, places, radius, np.zeros(N, np.int32))
     assert share.max() < 1e-9
     assert len(edges) == 0
+
+
+@pytest.mark.parametrize(
+    ("null_wide", "wide", "reasons"),
+    [
+        (0.93, [0.36, 0.5, 0.79, 0.95], [*["neighbors lost"] * 3, "too few rows to say"]),
+        (0.3, [0.1, 0.2, 0.5], ["neighbors lost", *["no better than chance"] * 2]),
+    ],
+    ids=["few rows", "many rows"],
+)
+def test_a_row_that_loses_far_more_than_chance_does_has_lost_its_neighbors(
+    null_wide: float, wide: list[float], reasons: list[str]
+) -> None:
+    share, ones = np.array(wide), np.ones(len(wide))
+    chance = min(null_wide, 0.5)
+    kept = np.clip((share - chance) / (1 - chance), 0, 1)
+    standing = Standing(kept, 0 * ones, ones, np.zeros(len(wide), np.int32), null_wide)
+    found = displacement._reasons(share, standing, (ones, ones), np.full(len(wide), "undecided"))
+    assert found.tolist() == reasons

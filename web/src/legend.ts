@@ -114,7 +114,7 @@ function range(state: State): { block: HTMLElement; update: () => void } {
   }
   const round = (value: number) => (values instanceof Float32Array ? shortest(value) : value);
   const fields = [low, high].map((end, a) => {
-    const input = el("input", { type: "number", step: "any", id: a ? "range-high" : "range-low", placeholder: full(round(end)), title: full(round(end)) });
+    const input = el("input", { type: "number", step: "any", id: a ? "range-high" : "range-low", placeholder: full(rounded(round(end))), title: full(round(end)) });
     input.setAttribute("aria-label", `${a ? "Largest" : "Smallest"} ${column!.name} to show`);
     return input;
   }) as [HTMLInputElement, HTMLInputElement];
@@ -132,6 +132,11 @@ function range(state: State): { block: HTMLElement; update: () => void } {
     });
   };
   return { block, update };
+}
+
+/** Rounds a number with a fraction to four digits, so that it fits the field; whole numbers stay. */
+function rounded(value: number): number {
+  return Number.isInteger(value) || !Number.isFinite(value) ? value : Number(value.toPrecision(Math.max(4, Math.ceil(Math.log10(Math.abs(value) + 1)))));
 }
 
 /** Keeps the list of the filters of all columns; a click on one removes it. */

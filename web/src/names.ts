@@ -27,7 +27,8 @@ const TOLERATED = 2;
 const COST_OF_POINT = 25;
 // Rows are named by their own texts when at most this many are on the canvas.
 const FEW_ROWS = 60;
-const LONGEST_ROW = 42;
+// Longer names and texts of rows are cut, so that exports show what the page shows.
+const [LONGEST_NAME, LONGEST_ROW] = [36, 42];
 export const ROW_LEVEL = 3;
 
 type Line = [number, number, number, number];
@@ -97,9 +98,10 @@ export class Names {
     this.layer.replaceChildren();
     this.rowNames = [];
     this.spots = this.areas().slice(0, 4 * MOST).map((spot) => {
-      const element = el("span", { textContent: spot.text, className: `level${Math.min(2, spot.level)}` });
+      const text = shortened(spot.text, LONGEST_NAME);
+      const element = el("span", { textContent: text, className: `level${Math.min(2, spot.level)}` });
       this.layer.append(element);
-      return { ...spot, element, width: 0, height: 0, last: null };
+      return { ...spot, text, element, width: 0, height: 0, last: null };
     });
     // all sizes at once, so that the browser lays them out once
     for (const spot of this.spots) [spot.width, spot.height] = [spot.element.offsetWidth, spot.element.offsetHeight];
@@ -195,8 +197,7 @@ export class Names {
     const few = text && crowd.complete && crowd.size <= FEW_ROWS && crowd.size < this.state.data.n / 2;
     let used = 0;
     for (const { row, x, y } of few ? crowd.list() : []) {
-      const whole = text!(row).split("\n")[0]!.trim();
-      const cut = whole.length > LONGEST_ROW ? `${whole.slice(0, LONGEST_ROW - 1)}…` : whole;
+      const cut = shortened(text!(row).split("\n")[0]!.trim(), LONGEST_ROW);
       if (!cut) continue;
       const element = (this.rowNames[used] ??= this.layer.appendChild(el("span", { className: "row" })));
       element.textContent = cut;
@@ -221,6 +222,11 @@ export class Names {
     }
     return null;
   }
+}
+
+function shortened(text: string, longest: number): string {
+  const letters = [...text];
+  return letters.length > longest ? `${letters.slice(0, longest - 1).join("").trimEnd()}…` : text;
 }
 
 function apart(a: Box, b: Box): boolean {

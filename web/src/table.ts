@@ -40,7 +40,7 @@ export function openTable(dom: Dom, state: State, rows: number[], point: (row: n
       sortedBy = a - 1;
       turn(0);
     };
-    const cell = el("th", { scope: "col" }, button);
+    const cell = el("th", { scope: "col", className: data.columns[a - 1] instanceof ValueColumn ? "number" : "" }, button);
     head.append(cell);
   });
   const copy = el("button", { textContent: "Copy", id: "copy-table" });

@@ -33,8 +33,9 @@ MOST_CATEGORIES = 64
 MOST_WORDS = 20_000
 # A name must set its cluster apart by this much: ratio of shares for words and categories, Cohen's d for numbers.
 LEAST_LIFT, LEAST_EFFECT = 1.5, 0.5
-# A word must occur in this share of a cluster's rows to be in its name; if no word does, one of this smaller share.
-LEAST_SHARE, RAREST_SHARE = 0.2, 0.05
+# A word must occur in this share of a cluster's rows to be in its name. If no word does, one word of the second share
+# is the name; after words of the parent's name, one of the third share is added.
+LEAST_SHARE, ALONE_SHARE, RAREST_SHARE = 0.2, 0.1, 0.05
 # A word of the parent's name is used again only if its share is this much larger than in the parent.
 ABOVE_PARENT = 1.15
 # Two words replace one of them if at least this share of its rows have both, side by side.
@@ -43,6 +44,7 @@ PAIR_SHARE = 0.8
 MAJORITY = 0.5
 # Words that are considered for the name of a cluster.
 MOST_CANDIDATES = 12
+TRUTH_VALUES = frozenset(("true", "false", "yes", "no"))
 STOP_WORDS = frozenset(
     re.findall(
         r"\w+",
@@ -238,8 +240,8 @@ class Namer:
         """Return a name for each cluster, or "" if nothing sets it apart.
 
         ``parent`` is the number of the coarser cluster around each cluster, or -1; ``parents`` are the labels and names
-        of those. ``kept`` are names that some clusters have already, and ``around`` the names of all areas around each
-        cluster. Names differ within a layer, and from those of the areas around.
+        of those. ``kept`` are names that some clusters keep as long as their rows have the words. ``around`` are the
+        names of all areas around each cluster. Names differ within a layer, and from those of the areas around.
         """
         sizes = np.bincount(labels[labels >= 0], minlength=n_clusters)
         above = np.full(n_clusters, -1, np.int32) if parent is None else parent
@@ -248,6 +250,8 @@ class Namer:
         else:
             candidates = self._others(labels, n_clusters)
         names = [(kept or {}).get(cluster, "") for cluster in range(n_clusters)]
+        if self.words is not None:
+            names = self._still_true(names, self.words.shares(labels, n_clusters)[0])
         taken = set(names)
         for cluster in np.lexsort((np.arange(n_clusters), -sizes)):
             if names[cluster]:
@@ -258,6 +262,16 @@ class Namer:
                     taken.add(name)
                     break
         return names
+
+    def _still_true(self, names: Sequence[str], inside: Floats) -> list[str]:
+        """Leave out names with words that hardly any row of the cluster has; other names may come from anywhere."""
+        assert self.words is not None
+        number = {name: term for term, name in enumerate(self.words.names)}
+        kept = []
+        for name, share in zip(names, inside, strict=True):
+            terms = [number[word] for word in name.split(", ") if word in number]
+            kept.append(name if (share[terms] >= RAREST_SHARE).all() else "")
+        return kept
 
     def _words(
         self,
@@ -289,9 +303,14 @@ class Namer:
             order = np.lexsort((np.arange(len(share)), -score[cluster], share < MAJORITY))
             chosen = order[apart[order]][:MOST_CANDIDATES].tolist()
             frequent = [term for term in chosen if share[term] >= LEAST_SHARE]
-            # words of the parent tell clusters of one name apart, then rare words; these also name those without others
+            # words of the parent tell clusters of one name apart; a rare word comes last and never stands for them
+            again.sort(key=lambda term: -share[term])
             names = self._joined(frequent, share) + (self._joined(frequent[:2] + again, share) if frequent else [])
-            found.append(names + self._joined(frequent[:2] + chosen, share))
+            first = (frequent or again)[: WORDS_OF_A_NAME - 1]
+            for term in chosen:
+                if first or share[term] >= ALONE_SHARE:
+                    names += self._joined([*first, term], share)
+            found.append(names)
         return found
 
     def _joined(self, chosen: Sequence[int], share: Floats) -> list[str]:
@@ -329,7 +348,7 @@ class Namer:
                 inside, overall = one.shares(labels, n_clusters)
                 for cluster, term in np.argwhere((inside >= MAJORITY) & (inside >= LEAST_LIFT * overall)):
                     lift = np.log(inside[cluster, term] / overall[term])
-                    scored[cluster].append((-inside[cluster, term] * lift, one.names[term]))
+                    scored[cluster].append((-inside[cluster, term] * lift, _category_name(one.column, one.names[term])))
         found = [[name for _, name in sorted(some)] for some in scored]
         differing: list[list[tuple[float, str]]] = [[] for _ in range(n_clusters)]
         for one in self.described:
@@ -345,10 +364,16 @@ class Namer:
         return found
 
 
+def _category_name(column: str, category: str) -> str:
+    """Return a category as a name: numbers, single letters and truth values mean nothing without their column."""
+    telling = re.search(r"[^\W\d_]{2}", category) and category.lower() not in TRUTH_VALUES
+    return category if telling else f"{column} {category}"
+
+
 def _alike(word: str, other: str) -> bool:
     """Return whether two terms share a word, or are forms of one word."""
-    for a in word.split():
-        for b in other.split():
+    for a in re.split(r"[\s-]+", word):
+        for b in re.split(r"[\s-]+", other):
             short, long = sorted((a, b), key=len)
             if long.startswith(short[: max(4, len(short) - 2)]) and len(long) - len(short) <= 4:
                 return True

@@ -14,9 +14,12 @@ from vicinal.cli.page_commands import Coordinates, map_line, read_map
 from vicinal.cli.writing import MODEL_SUFFIX, check_outputs, print_table, write_frame
 from vicinal.files.atomic import StagedFiles
 from vicinal.files.data_table import ColumnChoice
-from vicinal.files.readers import TABULAR_READERS, check_file, local_file
+from vicinal.files.frame_table import columns_of_frame
+from vicinal.files.readers import TABULAR_READERS, check_file, local_file, read_frame_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vicinal import Clusters
 
 SUFFIXES = {
@@ -73,6 +76,7 @@ def clusters(
     if file.suffix.lower() == MODEL_SUFFIX:
         model = load_model(file)
         _check_rows(columns, len(model.embedding_), file, data)
+        columns = columns and _without_coordinates(columns, model.embedding_)
         found = vicinal.clusters(model, columns=columns, min_size=min_size)
         described = columns
     else:
@@ -81,7 +85,8 @@ def clusters(
             print(map_line(table))
         places = table.X.astype("float64")
         _check_rows(columns, len(places), file, data)
-        described = {one.name: one.values for one in table.read_columns} | (columns or {})
+        described = {one.name: one.values for one in table.read_columns}
+        described |= _without_coordinates(columns or {}, places)
         found = vicinal.clusters(places, places, columns=described or None, min_size=min_size)
     found.layer(layer)  # refused before anything is written
     with StagedFiles() as staged:
@@ -95,11 +100,20 @@ def clusters(
     if not quiet:
         print(found)
         chosen = found.layer(layer)
-        rows = [
-            (name or f"cluster {a}", f"{size:,}")
-            for a, (name, size) in enumerate(zip(chosen.names, chosen.sizes, strict=True))
-        ]
+        rows = [(_shown_name(found, layer, a), f"{size:,}") for a, size in enumerate(chosen.sizes)]
         print_table(("cluster", "rows"), rows[:SHOWN], numbers=True)
+
+
+def _shown_name(found: Clusters, layer: int | None, cluster: int) -> str:
+    """Return the name of a cluster; without one its number, and the name of the smallest named area around it."""
+    number, one = found.main if layer is None else layer, cluster
+    name = found.layers[number].names[one]
+    while not name and number > 0 and found.layers[number].parent[one] >= 0:
+        one = int(found.layers[number].parent[one])
+        number -= 1
+        name = found.layers[number].names[one]
+    inside = f"cluster {cluster} in {name}" if name else f"cluster {cluster}"
+    return found.layer(layer).names[cluster] or inside
 
 
 def _columns(path: Path) -> dict[str, Any]:
@@ -108,8 +122,18 @@ def _columns(path: Path) -> dict[str, Any]:
         suffix = check_file(local)
         if suffix not in TABULAR_READERS:
             raise ValueError(f"--data {path}: names need a table (csv, tsv, parquet, feather or jsonl), not {suffix}")
-        frame = TABULAR_READERS[suffix](local)
-    return {name: frame[name].to_list() for name in frame.columns if name and not frame.schema[name].is_nested()}
+        return columns_of_frame(*read_frame_of(local, ColumnChoice()))
+
+
+def _without_coordinates(columns: dict[str, Any], places: NDArray[Any]) -> dict[str, Any]:
+    """Leave out coordinates of the map, which a map file has beside its other columns: they explain nothing."""
+    import numpy as np
+
+    def is_coordinate(values: Any) -> bool:
+        numbers = np.asarray(values)
+        return numbers.dtype.kind == "f" and any(np.allclose(numbers, axis, rtol=1e-4) for axis in places.T)
+
+    return {name: values for name, values in columns.items() if not is_coordinate(values)}
 
 
 def _check_rows(columns: dict[str, Any] | None, n: int, file: Path, data: Path | None) -> None:

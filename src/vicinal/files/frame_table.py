@@ -33,7 +33,7 @@ from vicinal.files.data_table import (
     whole_numbers,
     without_bytes,
 )
-from vicinal.files.number_texts import listed_texts, shown_text
+from vicinal.files.number_texts import FileFormat, listed_texts, shown_text
 from vicinal.files.stray_lines import WRITTEN, require_no_total, require_rows
 
 if TYPE_CHECKING:
@@ -170,6 +170,12 @@ class Plan:
         for name, encoding in encodings.items():
             X[:, [at[part] for part in encoding.names]] = encode(self.contents[name], encoding)
         return tuple(parts), X, encodings
+
+
+def columns_of_frame(frame: pl.DataFrame, form: FileFormat) -> dict[str, NDArray[Any]]:
+    """Return the values of all columns by name, without lists: numbers, or texts with None for missing ones."""
+    contents = recognize(frame, form)
+    return {name: _values(one) for name, one in contents.items() if name and not _nested(one)}
 
 
 def _numbers(

@@ -5,6 +5,7 @@ The page finds areas and places by the same rules (web/src/islands.ts and web/sr
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ OUTER_SHARE, OUTER_REACH = 0.005, 1.5
 
 FONT_POINTS = (8.5, 7.5)  # of main names and of finer ones
 MOST_NAMES = 90
+# Longer names are cut.
+LONGEST_NAME = 36
 # How far from its area a name may stand, for main names and finer ones, and the step of the search, in points of type.
 REACH, STEP = (190.0, 70.0), 5.0
 DIRECTIONS = 16
@@ -167,7 +170,7 @@ def draw_names(ax: Axes, xy: Floats, areas: Sequence[Area], look: Look, codes: I
     scale = figure.dpi / 72
     window = ax.get_window_extent()
     seen = (ax.transData.transform(xy) - [window.x0, window.y0]) / scale
-    crowd = _Crowd(seen, codes, window.width / scale, window.height / scale)
+    crowd = _Crowd(seen, codes, window.width / scale, window.height / scale, _point_radius(ax))
     halo = [withStroke(linewidth=2.5, foreground=look.background)]
     placed: list[_Placed] = []
     drawn = []
@@ -176,8 +179,9 @@ def draw_names(ax: Axes, xy: Floats, areas: Sequence[Area], look: Look, codes: I
             break
         level = min(area.level, 1)
         text = ax.text(
-            *area.place, area.name, fontsize=FONT_POINTS[level], fontweight="bold" if level == 0 else "normal",
-            color=look.theme.ink, ha="center", va="center", path_effects=halo, zorder=6, in_layout=False,
+            *area.place, _shortened(area.name), fontsize=FONT_POINTS[level], color=look.theme.ink,
+            fontweight="bold" if level == 0 else "normal", ha="center", va="center", path_effects=halo, zorder=6,
+            in_layout=False,
         )  # fmt: skip
         size = text.get_window_extent()
         anchor = (ax.transData.transform(area.place) - [window.x0, window.y0]) / scale
@@ -197,6 +201,18 @@ def draw_names(ax: Axes, xy: Floats, areas: Sequence[Area], look: Look, codes: I
     return drawn
 
 
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
+
+
+def _point_radius(ax: Axes) -> float:
+    """Return the radius of the largest point of a scatter plot, in points of type."""
+    from matplotlib.collections import PathCollection
+
+    areas = [float(one.get_sizes().max(initial=0.0)) for one in ax.collections if isinstance(one, PathCollection)]
+    return 0.5 * math.sqrt(max(areas, default=0.0))
+
+
 @dataclass(frozen=True)
 class _Placed:
     """A name that has its place: lower left and upper right corner, and the line to its area if it is away from it."""
@@ -213,8 +229,8 @@ class _Placed:
 class _Crowd:
     """Counts of points per cell of the axes, as sums from the lower left corner, in points of type."""
 
-    def __init__(self, seen: Floats, codes: Ints | None, width: float, height: float) -> None:
-        self.size = np.array([width, height])
+    def __init__(self, seen: Floats, codes: Ints | None, width: float, height: float, radius: float = 0.0) -> None:
+        self.size, self.radius = np.array([width, height]), radius
         self.shape = np.maximum(1, np.ceil(self.size / CELL).astype(np.int64))
         inside = ((seen >= 0) & (seen < self.size)).all(axis=1)
         at = (seen[inside] / CELL).astype(np.int64)
@@ -257,8 +273,9 @@ class _Crowd:
         return None
 
     def _covered(self, sums: Floats, low: Floats, high: Floats) -> Floats:
-        a = np.clip(np.floor(low / CELL).astype(np.int64), 0, self.shape)
-        b = np.clip(np.ceil(high / CELL).astype(np.int64), 0, self.shape)
+        """Count the points of which any part is in boxes."""
+        a = np.clip(np.floor((low - self.radius) / CELL).astype(np.int64), 0, self.shape)
+        b = np.clip(np.ceil((high + self.radius) / CELL).astype(np.int64), 0, self.shape)
         both = sums[b[:, 0], b[:, 1]] - sums[a[:, 0], b[:, 1]] - sums[b[:, 0], a[:, 1]] + sums[a[:, 0], a[:, 1]]
         return np.asarray(both)
 

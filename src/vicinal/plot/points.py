@@ -162,6 +162,11 @@ def points(
     xy = coordinates(umap_object if points is None else points, name="umap_object" if points is None else "points")
     if labels is not None and values is not None:
         raise ValueError("labels and values cannot be used together: give only one to color the points")
+    if names is True and labels is None:
+        raise ValueError(
+            "names=True needs labels, whose names it writes; names of clusters are "
+            "names=vicinal.clusters(model, columns=table).spots()"
+        )
     look = look_of(
         theme,
         cmap=cmap,

@@ -600,8 +600,9 @@ def _reasons(
     known = np.isfinite(standing.kept)
     lowest = np.where(known, parts, 1.0).argmin(axis=0)
     lowest[(parts[1] < LOW) & (wide >= LEAST_KEPT)] = 1
-    # a row that keeps about as much as rows without structure do has lost nothing that was there
-    ordinary = undecided & (lowest == 0) & (wide >= 0.5 * standing.null_wide)
+    # a row that keeps about as much as rows without structure do, and loses about as little, has lost nothing
+    chance = standing.null_wide
+    ordinary = undecided & (lowest == 0) & (wide >= 0.5 * chance) & (1.0 - wide <= 2.0 * (1.0 - chance))
     low = known & (parts.min(axis=0) < LOW) & ~ordinary
     reason[low] = np.array([NEIGHBORS_LOST, TORN, UNSTABLE])[lowest[low]]
     reason[standing.outlier > OUTLIER] = OUTLYING

@@ -15,6 +15,8 @@ from vicinal.viewer.packing import pack, row_columns
 from vicinal.viewer.pictures import still
 
 HEIGHT = 640
+# Pixels of the height for the note above the picture, and for the frame's own note below it.
+BESIDE_PICTURE = 120
 NOTE = (
     "This is a picture of the map. To explore it, trust the notebook (<code>jupyter trust NOTEBOOK.ipynb</code>, or "
     "<i>Trust Notebook</i> in the command palette) and run this cell again."
@@ -37,7 +39,10 @@ class OfflinePage:
         stored = html.escape(self._text)
         frame = f'<iframe srcdoc="{stored}" width="100%" height="{self._height}" style="{cover}"></iframe>'
         picture = base64.b64encode(self._picture).decode("ascii")
-        still = f'<img src="data:image/png;base64,{picture}" alt="A picture of the map" height="{self._height - 80}">'
+        high = max(self._height - BESIDE_PICTURE, self._height // 2)
+        # notebooks have style sheets that override the attribute, and viewers that remove styles
+        fit = f"height:{high}px;width:auto;max-width:100%;object-fit:contain;object-position:left top"
+        still = f'<img src="data:image/png;base64,{picture}" alt="A picture of the map" height="{high}" style="{fit}">'
         return (
             f'<div style="position:relative;height:{self._height + 2}px;overflow:hidden">'
             f'<p style="margin:12px">{NOTE}</p>'

@@ -142,6 +142,9 @@ def test_table_has_pages_pictures_and_whole_numbers(open_page: Open, exported: P
     assert cells[1:] == [IDS[3], NAMES[CODES[3]], "123,456,703", cells[4], "0.3", "note of 3"]
     pixel = "document.querySelectorAll('#table-dialog tbody canvas')[3].getContext('2d').getImageData(0, 0, 1, 1)"
     page.wait_for_function(f"{pixel}.data[0] === 3", timeout=WAIT_MS)
+    aligned = "name => getComputedStyle([...document.querySelectorAll('#table-dialog thead th')]"
+    aligned += ".find(one => one.textContent === name)).textAlign"
+    assert [page.evaluate(aligned, name) for name in ("long", "note")] == ["right", "left"]
     page.click("#table-next")
     page.click("#table-next")
     assert page.inner_text("#table-page") == "201 to 250 of 250"

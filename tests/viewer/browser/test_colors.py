@@ -86,6 +86,10 @@ def test_large_numbers_are_written_as_numbers(open_page: Open, exported: Path) -
     assert page.inner_text(".ticks").split() == ["20M", "40M", "60M", "80M", "100M"]
     for field, number in (("#range-low", "1,000,000"), ("#range-high", "100,000,000")):
         assert page.get_attribute(field, "placeholder") == page.get_attribute(field, "title") == number
+    choose(page, "width")
+    low = np.float32(np.nanmin(WIDTH))
+    assert float(page.get_attribute("#range-low", "placeholder")) == float(f"{low:.4g}")
+    assert np.float32(page.get_attribute("#range-low", "title")) == low
 
 
 def test_scales_are_linear_quantile_or_log(open_page: Open, exported: Path) -> None:

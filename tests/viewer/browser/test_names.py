@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from vicinal import viewer
 pytestmark = pytest.mark.nightly
 
 RNG = np.random.default_rng(0)
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 def placed(page: Any) -> list[dict[str, Any]]:
@@ -109,3 +111,20 @@ def test_clusters_of_a_map_without_classes_are_named(open_page: Open, tmp_path: 
     page.keyboard.press("n")
     assert not page.is_visible(".names")
     page.wait_for_selector("#show-names[aria-pressed=false]", timeout=WAIT_MS)
+
+
+def test_long_names_are_cut_alike_on_the_page_and_in_a_picture(open_page: Open, tmp_path: Path) -> None:
+    codes = np.arange(400) % 2
+    places = np.array([[-6, 0], [6, 0]])[codes] + RNG.normal(size=(400, 2))
+    long = "a class with a name that nobody can read to its end"
+    page = open_page(
+        viewer.export(tmp_path / "m.html", places, np.array([long, "short"])[codes]), accept_downloads=True
+    )
+    names = {name["text"] for name in placed(page)}
+    assert names == {"a class with a name that nobody can…", "short"}
+    page.click("#save")
+    with page.expect_download() as waiting:
+        page.click("#save-svg")
+    texts = [one.text for one in ElementTree.fromstring(Path(waiting.value.path()).read_text()).iter(f"{SVG}text")]
+    assert names <= set(texts)
+    assert texts.count(long) <= 1, "only the legend has the whole name"

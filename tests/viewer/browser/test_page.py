@@ -269,7 +269,9 @@ def test_saved_notebook_shows_the_map_without_its_server(
 
 def test_saved_notebook_shows_a_picture_where_scripts_are_blocked(browser: Any, tmp_path: Path) -> None:
     view = viewer.explore(SimpleNamespace(embedding_=POSITIONS), NAMES[CODES], live=False)
-    (tmp_path / "saved.html").write_text(view._repr_html_())
+    # as notebooks and nbconvert style pictures
+    style = "<style>img { height: auto; max-width: 100% }</style>"
+    (tmp_path / "saved.html").write_text(style + view._repr_html_())
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto((tmp_path / "saved.html").as_uri())
@@ -277,4 +279,7 @@ def test_saved_notebook_shows_a_picture_where_scripts_are_blocked(browser: Any, 
     seen = picture(page.screenshot())
     colors = [rgb(one) for one in palette(3)]
     assert min(near(seen, color) for color in colors) > 50, "the picture is seen through the page"
+    whole = page.locator("img").bounding_box()
+    note = page.frame_locator("iframe").locator(".unable").bounding_box()
+    assert whole["y"] + whole["height"] <= note["y"], "the page's note is below the picture"
     context.close()

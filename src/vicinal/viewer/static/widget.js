@@ -96,7 +96,7 @@ var g = 14, _ = class {
 		this.element = e, this.state = t;
 	}
 	show(e, t) {
-		this.row = e, this.view = t, this.element.replaceChildren(...ee(this.state, e)), this.element.hidden = !1, this.place();
+		this.row = e, this.view = t, this.element.replaceChildren(...v(this.state, e)), this.element.hidden = !1, this.place();
 	}
 	hide() {
 		this.row = -1, this.element.hidden = !0;
@@ -107,11 +107,11 @@ var g = 14, _ = class {
 		this.element.style.transform = `translate(${Math.round(Math.max(8, l))}px, ${Math.round(Math.max(8, u))}px)`;
 	}
 };
-function ee(t, n) {
+function v(t, n) {
 	let { data: r, paint: i } = t, a = e("div", { className: "texts" });
 	if (a.append(e("div", {
 		className: "id",
-		textContent: v(r, n)
+		textContent: y(r, n)
 	})), i.column) {
 		let r = e("span", {
 			className: "swatch",
@@ -127,22 +127,22 @@ function ee(t, n) {
 		let r = t === i.column ? "" : t.text(n);
 		r && o.append(e("dt", { textContent: t.name }), e("dd", { textContent: r }));
 	}
-	return o.childElementCount && a.append(o), r.image ? [y(r, n, 96), a] : [a];
+	return o.childElementCount && a.append(o), r.image ? [b(r, n, 96), a] : [a];
 }
-function v(e, t) {
+function y(e, t) {
 	let n = e.ids.at(t);
 	return e.hasIds ? n : `row ${n}`;
 }
-function y(t, n, r) {
+function b(t, n, r) {
 	let { width: i, height: a } = t.meta.images, o = r / Math.max(i, a), s = e("canvas", {
 		width: i,
 		height: a,
 		className: "thumbnail"
 	});
-	return s.style.width = `${Math.round(i * o)}px`, s.style.height = `${Math.round(a * o)}px`, s.setAttribute("role", "img"), s.setAttribute("aria-label", `picture of ${v(t, n)}`), t.image(n).then((e) => s.getContext("2d").putImageData(e, 0, 0)), s;
+	return s.style.width = `${Math.round(i * o)}px`, s.style.height = `${Math.round(a * o)}px`, s.setAttribute("role", "img"), s.setAttribute("aria-label", `picture of ${y(t, n)}`), t.image(n).then((e) => s.getContext("2d").putImageData(e, 0, 0)), s;
 }
 // src/columns.ts
-var b = "", x = class {
+var x = "", S = class {
 	joined = "";
 	ends = /* @__PURE__ */ new Uint32Array();
 	folded = null;
@@ -151,9 +151,9 @@ var b = "", x = class {
 	}
 	append(e, t, n) {
 		let r = t === 0 ? 0 : this.ends[t - 1] + 1;
-		this.joined = this.joined.slice(0, r) + e, this.ends = T(this.ends, n), this.folded = null;
+		this.joined = this.joined.slice(0, r) + e, this.ends = D(this.ends, n), this.folded = null;
 		for (let e = t; e < n; e++) {
-			let t = this.joined.indexOf(b, r);
+			let t = this.joined.indexOf(x, r);
 			this.ends[e] = t, r = t + 1;
 		}
 	}
@@ -161,7 +161,7 @@ var b = "", x = class {
 		return this.joined.slice(e === 0 ? 0 : this.ends[e - 1] + 1, this.ends[e]);
 	}
 	mark(e, t) {
-		this.folded ??= ae(this.joined);
+		this.folded ??= re(this.joined);
 		let n = 0;
 		for (let r = this.folded.indexOf(e); r >= 0;) n = this.rowOf(r, n), t[n] = 1, r = this.folded.indexOf(e, this.ends[n] + 1);
 	}
@@ -173,7 +173,7 @@ var b = "", x = class {
 		}
 		return n;
 	}
-}, S = class {
+}, C = class {
 	at(e) {
 		return String(e);
 	}
@@ -181,7 +181,7 @@ var b = "", x = class {
 		let n = Number(e);
 		/^\d+$/.test(e) && n < t.length && (t[n] = 1);
 	}
-}, C = class {
+}, w = class {
 	name;
 	names;
 	codes;
@@ -202,7 +202,7 @@ var b = "", x = class {
 		let n = this.names.map((t) => t.toLowerCase().includes(e));
 		if (n.includes(!0)) for (let e = 0; e < this.codes.length; e++) n[this.codes[e]] && (t[e] = 1);
 	}
-}, w = class {
+}, T = class {
 	name;
 	values;
 	low;
@@ -223,7 +223,7 @@ var b = "", x = class {
 		return this.values instanceof Float32Array ? f(e) : e;
 	}
 	mark() {}
-}, te = class {
+}, ee = class {
 	name;
 	texts;
 	kind = "texts";
@@ -237,14 +237,14 @@ var b = "", x = class {
 		this.texts.mark(e, t);
 	}
 };
-function ne(e, t, n) {
-	return e.kind === "classes" ? new C(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new w(e.name, ie(e, t), e.low, e.high, e.missing) : new te(e.name, new x(E(t), n));
+function E(e, t, n) {
+	return e.kind === "classes" ? new w(e.name, e.names, e.wide ? new Uint16Array(t) : new Uint8Array(t), e.missing, e.colors ?? []) : e.kind === "values" ? new T(e.name, ne(e, t), e.low, e.high, e.missing) : new ee(e.name, new S(O(t), n));
 }
-function re(e, t, n, r, i) {
-	if (e.kind === "texts") e.texts.append(E(n), r, i);
+function te(e, t, n, r, i) {
+	if (e.kind === "texts") e.texts.append(O(n), r, i);
 	else if (e.kind === "values") {
-		let a = ie(t, n);
-		t.wide && (e.values = Float64Array.from(e.values)), (e.values = T(e.values, i)).set(a, r), [e.low, e.high, e.missing] = [
+		let a = ne(t, n);
+		t.wide && (e.values = Float64Array.from(e.values)), (e.values = D(e.values, i)).set(a, r), [e.low, e.high, e.missing] = [
 			t.low,
 			t.high,
 			t.missing
@@ -259,22 +259,22 @@ function re(e, t, n, r, i) {
 		];
 	}
 }
-function ie(e, t) {
+function ne(e, t) {
 	return e.wide ? new Float64Array(t) : new Float32Array(t);
 }
-function T(e, t) {
+function D(e, t) {
 	let n = new e.constructor(t);
 	return n.set(e.subarray(0, t)), n;
 }
-function E(e) {
+function O(e) {
 	return new TextDecoder().decode(e);
 }
-function ae(e) {
+function re(e) {
 	let t = e.toLowerCase();
 	return t.length === e.length ? t : Array.from(e, (e) => e.toLowerCase().length === e.length ? e.toLowerCase() : e).join("");
 }
 // src/data.ts
-var oe = class {
+var ie = class {
 	meta;
 	n;
 	maps;
@@ -293,7 +293,7 @@ var oe = class {
 		return this.maps[0].y;
 	}
 	get hasIds() {
-		return this.ids instanceof x;
+		return this.ids instanceof S;
 	}
 	column(e) {
 		return this.columns.find((t) => t.name === e) ?? null;
@@ -304,19 +304,19 @@ var oe = class {
 			...this.meta,
 			...t
 		}, this.n = r;
-		for (let e of this.maps) e.x = T(e.x, r), e.y = T(e.y, r), e.z &&= T(e.z, r);
-		n.ids && (e === 0 && (this.ids = new x("", 0)), this.ids.append(E(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => ne(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => re(this.columns[i], t, n[`column${i}`], e, r));
+		for (let e of this.maps) e.x = D(e.x, r), e.y = D(e.y, r), e.z &&= D(e.z, r);
+		n.ids && (e === 0 && (this.ids = new S("", 0)), this.ids.append(O(n.ids), e, r)), e === 0 ? this.columns = t.columns.map((e, t) => E(e, n[`column${t}`], r)) : t.columns.forEach((t, i) => te(this.columns[i], t, n[`column${i}`], e, r));
 	}
 };
-async function se({ meta: e, section: t }) {
+async function ae({ meta: e, section: t }) {
 	if (e.version !== 2) throw Error(`this program reads pages of format 2, not ${e.version}`);
 	let n = await Promise.all(e.maps.map(async ({ name: e, box: n }, r) => ({
 		name: e,
-		...ce(new Uint16Array(await t(`xy${r}`)), n)
-	}))), r = await Promise.all(e.columns.map(async (n, r) => ne(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new oe(e, e.n, n, r, i ? new x(E(i), e.n) : new S());
-	return e.images && (a.image = ue(e.images, t)), e.neighbors && (a.neighbors = de(e.neighbors, e.n, t)), a;
+		...oe(new Uint16Array(await t(`xy${r}`)), n)
+	}))), r = await Promise.all(e.columns.map(async (n, r) => E(n, await t(`column${r}`), e.n))), i = await t("ids"), a = new ie(e, e.n, n, r, i ? new S(O(i), e.n) : new C());
+	return e.images && (a.image = ce(e.images, t)), e.neighbors && (a.neighbors = le(e.neighbors, e.n, t)), a;
 }
-function ce(e, t) {
+function oe(e, t) {
 	let n = t.length / 2, r = e.length / n, i = Array.from({ length: n }, (e, r) => t[n + r] - t[r]), a = Math.max(...i) || 1, o = i.map((t, n) => {
 		let i = new Float32Array(r), o = 2 * t / a / 65535, s = -t / a;
 		for (let t = 0; t < r; t++) i[t] = e[n * r + t] * o + s;
@@ -328,11 +328,11 @@ function ce(e, t) {
 		z: o[2] ?? null
 	};
 }
-function le(e, t) {
+function se(e, t) {
 	let n = t.length / 2, r = Math.max(...e.map((e, r) => t[n + r] - t[r])) || 1;
 	return e.map((e, i) => (e - (t[i] + t[n + i]) / 2) * 2 / r);
 }
-function ue(e, t) {
+function ce(e, t) {
 	let n = /* @__PURE__ */ new Map(), r = e.height * e.width;
 	return async (i) => {
 		let a = Math.floor(i / e.block);
@@ -345,7 +345,7 @@ function ue(e, t) {
 		return c;
 	};
 }
-function de({ k: e, bytes: t }, n, r) {
+function le({ k: e, bytes: t }, n, r) {
 	let i = null;
 	return async (a) => {
 		let o = await (i ??= r("neighbors").then((e) => new Uint8Array(e)));
@@ -358,11 +358,11 @@ function de({ k: e, bytes: t }, n, r) {
 		return [...new Set(s)].filter((e) => e !== a);
 	};
 }
-async function D(e) {
+async function k(e) {
 	return new Response(new Blob([e]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
 }
 // src/keys.ts
-var fe = .12, pe = [
+var ue = .12, de = [
 	{
 		keys: ["?"],
 		text: "Show or hide this list",
@@ -397,13 +397,13 @@ var fe = .12, pe = [
 	{
 		keys: ["ArrowRight"],
 		text: "Move right",
-		act: (e) => e.pan(fe, 0),
+		act: (e) => e.pan(ue, 0),
 		onMap: !0
 	},
 	{
 		keys: ["ArrowUp"],
 		text: "Move up",
-		act: (e) => e.pan(0, fe),
+		act: (e) => e.pan(0, ue),
 		onMap: !0
 	},
 	{
@@ -494,8 +494,8 @@ var fe = .12, pe = [
 		act: (e) => e.escape()
 	}
 ];
-function me(e) {
-	let t = new Map(pe.flatMap((e) => e.keys.map((t) => [t, e])));
+function fe(e) {
+	let t = new Map(de.flatMap((e) => e.keys.map((t) => [t, e])));
 	e.dom.page.tabIndex = -1, (e.dom.root instanceof Document ? e.dom.root : e.dom.page).addEventListener("keydown", (n) => {
 		let [r] = n.composedPath();
 		if (r?.matches?.("input, select, textarea") || n.ctrlKey || n.metaKey || n.altKey || e.dom.page.querySelector("dialog[open]:not(#help-dialog)")) return;
@@ -503,7 +503,7 @@ function me(e) {
 		!i || i.onMap && !r?.matches?.(".map") || (n.preventDefault(), i.act(e));
 	});
 }
-function he(t, n) {
+function pe(t, n) {
 	let r = {
 		ArrowLeft: "←",
 		ArrowRight: "→",
@@ -514,7 +514,7 @@ function he(t, n) {
 		className: "keys",
 		tabIndex: 0
 	});
-	for (let { keys: a, text: o } of pe) {
+	for (let { keys: a, text: o } of de) {
 		if (a[0] === "m" && !t || a[0] === "k" && !n) continue;
 		let s = a.slice(0, 1).map((t) => e("kbd", { textContent: r[t] ?? (t.length === 1 ? t.toUpperCase() : t) }));
 		i.append(e("dt", {}, ...s), e("dd", { textContent: o }));
@@ -527,8 +527,8 @@ function he(t, n) {
 	return i;
 }
 // src/paint.ts
-var ge = 256, _e = ge, ve = .005, ye = 2e5;
-function be(e, t) {
+var me = 256, he = me, ge = .005, _e = 2e5;
+function ve(e, t) {
 	return {
 		column: null,
 		codes: new Uint8Array(e),
@@ -537,21 +537,21 @@ function be(e, t) {
 		colors: () => [t.plain]
 	};
 }
-function O(e) {
-	return e instanceof C || e instanceof w && we(e.values) !== null;
+function A(e) {
+	return e instanceof w || e instanceof T && Se(e.values) !== null;
 }
-function k(e) {
-	return e instanceof w || e instanceof C && e.numbers !== null;
+function j(e) {
+	return e instanceof T || e instanceof w && e.numbers !== null;
 }
-function xe(e) {
-	return k(e) && A(e).every((e) => Number.isNaN(e) || e > 0);
+function ye(e) {
+	return j(e) && M(e).every((e) => Number.isNaN(e) || e > 0);
 }
-function Se(e, t) {
-	let n = e instanceof C ? {
+function be(e, t) {
+	let n = e instanceof w ? {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : Te(e), r = e instanceof C ? e.colors : [];
+	} : Ce(e), r = e instanceof w ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
@@ -563,8 +563,8 @@ function Se(e, t) {
 		}
 	};
 }
-function Ce(e, t, n) {
-	let r = A(e), { place: i, ticks: a, low: o, high: s } = Ee(r, t), c = new Uint16Array(r.length), l = {
+function xe(e, t, n) {
+	let r = M(e), { place: i, ticks: a, low: o, high: s } = we(r, t), c = new Uint16Array(r.length), l = {
 		kind: t,
 		ticks: a,
 		below: 0,
@@ -573,9 +573,9 @@ function Ce(e, t, n) {
 	};
 	for (let e = 0; e < r.length; e++) {
 		let t = r[e];
-		Number.isNaN(t) ? (c[e] = _e, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
+		Number.isNaN(t) ? (c[e] = he, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: ge }, (e, t) => Me(n.values, t / 255));
+	let u = Array.from({ length: me }, (e, t) => Ae(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
@@ -584,27 +584,27 @@ function Ce(e, t, n) {
 		colors: (e) => [...u, n.missing[e]]
 	};
 }
-function A(e) {
-	if (e instanceof w) return e.values;
-	if (!(e instanceof C)) return /* @__PURE__ */ new Float32Array();
+function M(e) {
+	if (e instanceof T) return e.values;
+	if (!(e instanceof w)) return /* @__PURE__ */ new Float32Array();
 	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
 	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
 }
-function we(e) {
+function Se(e) {
 	let t = /* @__PURE__ */ new Set();
 	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
 	return [...t].sort((e, t) => e - t);
 }
-function Te(e) {
-	let t = we(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+function Ce(e) {
+	let t = Se(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
 	return {
 		names: t.map((t) => d(e.exact(t))),
 		codes: r,
 		missing: e.missing
 	};
 }
-function Ee(e, t) {
-	let n = De(e);
+function we(e, t) {
+	let n = Te(e);
 	if (n.length === 0) return {
 		place: () => .5,
 		ticks: [],
@@ -613,7 +613,7 @@ function Ee(e, t) {
 	};
 	let r = (e) => n[Math.round(e * (n.length - 1))];
 	if (t === "quantile") return {
-		place: (e) => Oe(n, e),
+		place: (e) => Ee(n, e),
 		ticks: [
 			0,
 			.25,
@@ -627,12 +627,12 @@ function Ee(e, t) {
 		low: n[0],
 		high: n.at(-1)
 	};
-	let i = t === "log" ? Math.log10 : (e) => e, [a, o] = [n[0], n.at(-1)], c = [r(ve), r(.995)];
+	let i = t === "log" ? Math.log10 : (e) => e, [a, o] = [n[0], n.at(-1)], c = [r(ge), r(.995)];
 	i(c[1]) - i(c[0]) < .5 * (i(o) - i(a)) && c[1] > c[0] && ([a, o] = c);
 	let l = i(o) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? je(a, o) : Ae(a, o)).map((e) => ({
+		ticks: (t === "log" ? ke(a, o) : Oe(a, o)).map((e) => ({
 			at: u(e),
 			text: s(e)
 		})),
@@ -640,18 +640,18 @@ function Ee(e, t) {
 		high: o
 	};
 }
-function De(e) {
-	let t = Math.max(1, Math.floor(e.length / ye)), n = [], [r, i] = [Infinity, -Infinity];
+function Te(e) {
+	let t = Math.max(1, Math.floor(e.length / _e)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
 		Number.isNaN(o) || (o < r && (r = o), o > i && (i = o), a % t === 0 && n.push(o));
 	}
 	return r <= i && n.push(r, i), Float64Array.from(n).sort();
 }
-function Oe(e, t) {
-	return (ke(e, t, !1) + ke(e, t, !0)) / 2 / e.length;
+function Ee(e, t) {
+	return (De(e, t, !1) + De(e, t, !0)) / 2 / e.length;
 }
-function ke(e, t, n) {
+function De(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -659,7 +659,7 @@ function ke(e, t, n) {
 	}
 	return r;
 }
-function Ae(e, t) {
+function Oe(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -671,13 +671,13 @@ function Ae(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function je(e, t) {
+function ke(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function Me(e, t) {
+function Ae(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -689,8 +689,8 @@ function Me(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var Ne = "";
-function Pe(e, t) {
+var je = "";
+function Me(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
 			i?.name,
@@ -699,7 +699,7 @@ function Pe(e, t) {
 			t.paint.classes && t.order(),
 			t.data.columns.map((e) => [e.name, e.kind])
 		]);
-		o !== n && (r = Fe(e, t)), n = o, r();
+		o !== n && (r = Ne(e, t)), n = o, r();
 	};
 	for (let e of [
 		"rows",
@@ -709,12 +709,12 @@ function Pe(e, t) {
 	]) t.listen(e, i);
 	i();
 }
-function Fe(t, n) {
+function Ne(t, n) {
 	let r = t.get("legend"), i = n.data.columns.filter((e) => e.kind !== "texts");
 	if (r.replaceChildren(), r.hidden = i.length === 0, r.hidden) return () => {};
-	if (r.append(Ie(n, i.map(({ name: e }) => e))), n.paint.scale) {
-		let e = ze(n);
-		return r.append(Ue(n, n.paint.scale), e.block), e.update;
+	if (r.append(Pe(n, i.map(({ name: e }) => e))), n.paint.scale) {
+		let e = Le(n);
+		return r.append(He(n, n.paint.scale), e.block), e.update;
 	}
 	if (!n.paint.classes) return () => {};
 	let s = e("button", {
@@ -725,9 +725,9 @@ function Fe(t, n) {
 	});
 	s.onclick = () => n.showAll();
 	let c = e("ul", { className: "classes" }), l = n.order();
-	for (let e of l) c.append(He(n, n.names[e], e));
-	let u = j(o(n.paint.classes.names.length, "class", "classes"));
-	return l.length > 2 && u.append(Re(n)), u.append(s), r.append(u, c), () => {
+	for (let e of l) c.append(Ve(n, n.names[e], e));
+	let u = N(o(n.paint.classes.names.length, "class", "classes"));
+	return l.length > 2 && u.append(Ie(n)), u.append(s), r.append(u, c), () => {
 		s.disabled = !n.filtered;
 		let e = n.paint.colors(n.themeName);
 		[...c.children].forEach((t, r) => {
@@ -736,17 +736,17 @@ function Fe(t, n) {
 		});
 	};
 }
-function j(t, n = "") {
+function N(t, n = "") {
 	return e("h2", {}, e("span", {
 		className: "name",
 		textContent: t,
 		title: t
 	}), e("small", { textContent: n }));
 }
-function Ie(t, n) {
+function Pe(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: Ne,
+		value: je,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -755,14 +755,14 @@ function Ie(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colorBy(i.value === Ne ? null : i.value);
+	i.onchange = () => t.colorBy(i.value === je ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
 	}), i);
 	if (!r) return a;
 	let o = [], s = (e, n) => () => t.colorBy(r.name, e, n);
-	k(r) && (o.push([
+	j(r) && (o.push([
 		"linear",
 		"Linear",
 		s("scale", "linear"),
@@ -772,12 +772,12 @@ function Ie(t, n) {
 		"Quantiles",
 		s("scale", "quantile"),
 		t.mode === "scale" && t.scaleKind === "quantile"
-	]), xe(r) && o.push([
+	]), ye(r) && o.push([
 		"log",
 		"Log",
 		s("scale", "log"),
 		t.mode === "scale" && t.scaleKind === "log"
-	])), O(r) && o.push([
+	])), A(r) && o.push([
 		"classes",
 		"Classes",
 		s("classes"),
@@ -799,33 +799,33 @@ function Ie(t, n) {
 	}
 	return c;
 }
-var Le = [
+var Fe = [
 	["name", "by name"],
 	["size", "by size"],
 	["data", "as in data"]
 ];
-function Re(t) {
+function Ie(t) {
 	let n = e("select", {
 		id: "legend-order",
 		className: "order"
 	});
 	n.setAttribute("aria-label", "Order of the classes");
-	for (let [r, i] of Le) n.append(e("option", {
+	for (let [r, i] of Fe) n.append(e("option", {
 		value: r,
 		textContent: i,
 		selected: r === t.legendOrder
 	}));
 	return n.onchange = () => t.orderBy(n.value), n;
 }
-function ze(t) {
-	let { column: n } = t.paint, r = A(n), [i, a] = [Infinity, -Infinity];
+function Le(t) {
+	let { column: n } = t.paint, r = M(n), [i, a] = [Infinity, -Infinity];
 	for (let e of r) e < i && (i = e), e > a && (a = e);
 	let o = (e) => r instanceof Float32Array ? f(e) : e, s = [i, a].map((t, r) => {
 		let i = e("input", {
 			type: "number",
 			step: "any",
 			id: r ? "range-high" : "range-low",
-			placeholder: d(o(t)),
+			placeholder: d(Re(o(t))),
 			title: d(o(t))
 		});
 		return i.setAttribute("aria-label", `${r ? "Largest" : "Smallest"} ${n.name} to show`), i;
@@ -845,9 +845,12 @@ function ze(t) {
 		}
 	};
 }
-function Be(t, n) {
+function Re(e) {
+	return Number.isInteger(e) || !Number.isFinite(e) ? e : Number(e.toPrecision(Math.max(4, Math.ceil(Math.log10(Math.abs(e) + 1)))));
+}
+function ze(t, n) {
 	let r = t.get("filters"), i = () => {
-		let t = n.hidden.map(([e, t]) => [e, o(t.length, "class", "classes") + " hidden"]), i = n.ranges.map(([e, t, n]) => [e, Ve(t, n)]);
+		let t = n.hidden.map(([e, t]) => [e, o(t.length, "class", "classes") + " hidden"]), i = n.ranges.map(([e, t, n]) => [e, Be(t, n)]);
 		r.hidden = t.length + i.length === 0;
 		let s = [...t, ...i].map(([t, r]) => {
 			let i = e("button", {
@@ -857,15 +860,15 @@ function Be(t, n) {
 			}, e("strong", { textContent: t }), ` ${r} `);
 			return i.append(e("span", { textContent: "×" })), i.lastElementChild.setAttribute("aria-hidden", "true"), e("li", {}, i);
 		});
-		r.replaceChildren(j("Filters", `${a(n.visibleCount())} of ${a(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
+		r.replaceChildren(N("Filters", `${a(n.visibleCount())} of ${a(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
 	};
 	for (let e of ["shown", "rows"]) n.listen(e, i);
 	i();
 }
-function Ve(e, t) {
+function Be(e, t) {
 	return e === -Infinity ? `≤ ${d(t)}` : t === Infinity ? `≥ ${d(e)}` : `${d(e)} to ${d(t)}`;
 }
-function He(t, n, r) {
+function Ve(t, n, r) {
 	let i = e("button", {
 		className: "class",
 		title: n
@@ -884,7 +887,7 @@ function He(t, n, r) {
 		t.show((t) => Number(e || t === r));
 	}, e("li", {}, i, a);
 }
-function Ue(t, n) {
+function He(t, n) {
 	let r = t.paint.colors(t.themeName), i = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
@@ -921,18 +924,18 @@ function Ue(t, n) {
 	return c;
 }
 // src/frames.ts
-var M = 40, We = 1, Ge = 2, Ke = 3, qe = class {
+var P = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
 	steps = /* @__PURE__ */ new Uint16Array();
 	async decode(e) {
-		let t = new DataView(e, 0, M), n = t.getUint8(0);
-		if (n === Ke) return Je(e);
-		let r = t.getUint8(1), i = await D(e.slice(M)), a = {
+		let t = new DataView(e, 0, P), n = t.getUint8(0);
+		if (n === Ge) return qe(e);
+		let r = t.getUint8(1), i = await k(e.slice(P)), a = {
 			run: t.getUint32(4, !0),
 			epoch: t.getUint32(8, !0),
 			epochs: t.getUint32(12, !0),
-			exact: n === Ge
+			exact: n === We
 		};
-		if (n === Ge) {
+		if (n === We) {
 			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
 				0,
 				1,
@@ -946,7 +949,7 @@ var M = 40, We = 1, Ge = 2, Ke = 3, qe = class {
 			};
 		}
 		let o = new Uint16Array(i), s = o.length / r;
-		if (n === We) {
+		if (n === Ue) {
 			let e = this.steps.length / r;
 			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
 		}
@@ -967,16 +970,16 @@ var M = 40, We = 1, Ge = 2, Ke = 3, qe = class {
 		};
 	}
 };
-async function Je(e) {
-	let t = new DataView(e).getUint32(M, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
-	for (let [t, r] of Object.entries(a)) o[t] = await D(e.slice(n, n + r)), n += r;
+async function qe(e) {
+	let t = new DataView(e).getUint32(P, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
+	for (let [t, r] of Object.entries(a)) o[t] = await k(e.slice(n, n + r)), n += r;
 	return {
 		begin: r,
 		meta: i,
 		sections: o
 	};
 }
-function Ye(e, t) {
+function Je(e, t) {
 	let n = [
 		["x", e.x],
 		["y", e.y],
@@ -988,9 +991,9 @@ function Ye(e, t) {
 	});
 }
 // src/turning.ts
-var Xe = 60, Ze = 1e-12;
-function Qe(e, t) {
-	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => tt(e, n))), a = e.map((e, a) => t.map((t, o) => N(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + N(n, (e) => (t[e] - r[i]) ** 2), 0), s = $e(a);
+var Ye = 60, Xe = 1e-12;
+function Ze(e, t) {
+	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => et(e, n))), a = e.map((e, a) => t.map((t, o) => F(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + F(n, (e) => (t[e] - r[i]) ** 2), 0), s = Qe(a);
 	if (!s || !(o > 0)) return;
 	let c = a.reduce((e, t, n) => e + t.reduce((e, t, r) => e + t * s[n][r], 0), 0) / o;
 	if (!(c > 0)) return;
@@ -1003,17 +1006,17 @@ function Qe(e, t) {
 		}
 	});
 }
-function $e(e) {
+function Qe(e) {
 	let t = Math.max(...e.flat().map(Math.abs)), n = e.map((e) => e.map((e) => e / t));
-	for (let e = 0; e < Xe; e++) {
-		let e = et(n);
+	for (let e = 0; e < Ye; e++) {
+		let e = $e(n);
 		if (!e) return null;
 		let t = n.map((t, n) => t.map((t, r) => (t + e[r][n]) / 2)), r = Math.max(...t.flatMap((e, t) => e.map((e, r) => Math.abs(e - n[t][r]))));
-		if (n = t, r < Ze) break;
+		if (n = t, r < Xe) break;
 	}
 	return n;
 }
-function et(e) {
+function $e(e) {
 	let t = e.length, n = e.map((e, t) => [...e, ...e.map((e, n) => Number(t === n))]);
 	for (let e = 0; e < t; e++) {
 		let r = e;
@@ -1030,23 +1033,23 @@ function et(e) {
 	}
 	return n.map((e) => e.slice(t));
 }
-function tt(e, t) {
-	return N(t, (t) => e[t]) / t;
+function et(e, t) {
+	return F(t, (t) => e[t]) / t;
 }
-function N(e, t) {
+function F(e, t) {
 	let n = 0;
 	for (let r = 0; r < e; r++) n += t(r);
 	return n;
 }
 // src/live.ts
-var nt = {
+var tt = {
 	starting: "Starting",
 	neighbors: "Finding neighbors",
 	graph: "Building the graph",
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, rt = 300, it = 5e3, at = 5e4, ot = 8, st = 3e3, ct = class {
+}, nt = 300, rt = 5e3, it = 5e4, at = 8, ot = 3e3, st = class {
 	page;
 	live;
 	frames = 0;
@@ -1061,7 +1064,7 @@ var nt = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = rt;
+	retry = nt;
 	touched = !1;
 	queue = Promise.resolve();
 	run = null;
@@ -1095,9 +1098,9 @@ var nt = {
 	connect() {
 		let e = new URL(this.live.feed, location.href);
 		e.protocol = "ws:";
-		let t = new WebSocket(e), n = new qe();
+		let t = new WebSocket(e), n = new Ke();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = rt;
+			this.retry = nt;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
 			if (typeof e == "string") {
@@ -1107,7 +1110,7 @@ var nt = {
 			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
 			this.queue = r.catch(() => t.close());
 		}, t.onclose = () => {
-			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(it, this.retry * 2);
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(rt, this.retry * 2);
 		}, this.socket = t;
 	}
 	drop() {
@@ -1120,19 +1123,19 @@ var nt = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= at || this.frames % ot === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= it || this.frames % at === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
 	}
 	async place(e) {
 		let { view: t, state: n } = this.page, r = n.data.maps[0], i = this.run !== null && e.run !== this.run;
-		i && (this.before = this.frames ? lt(r) : null), this.run = e.run;
+		i && (this.before = this.frames ? ct(r) : null), this.run = e.run;
 		let a = i ? this.before : null;
-		Ye(e, r);
+		Je(e, r);
 		let o = ({ x: e, y: t, z: n }) => n ? [
 			e,
 			t,
 			n
 		] : [e, t];
-		this.before?.x.length === r.x.length && Qe(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, lt(r)), t.places = r);
+		this.before?.x.length === r.x.length && Ze(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, ct(r)), t.places = r);
 	}
 	offerNeighbors() {
 		let { state: e } = this.page, t = this.exact !== null && this.live.neighbors;
@@ -1159,12 +1162,12 @@ var nt = {
 		let t = new Uint8Array(this.page.state.data.n);
 		this.arrivals = e ? [] : this.arrivals.slice(-2);
 		let n = this.arrivals.at(-1);
-		return !n || performance.now() - n.at > st ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+		return !n || performance.now() - n.at > ot ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
 	}
 	build() {
 		let t = this.page.dom.get("live");
 		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), pt(t)));
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), ft(t)));
 		this.parts.again.onclick = () => {
 			let e = {};
 			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
@@ -1175,7 +1178,7 @@ var nt = {
 			});
 		};
 		let r = e("div", { className: "actions" }, this.parts.pause, this.parts.again);
-		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(j("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
+		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(N("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
 	}
 	saver(t, n, r) {
 		let i = e("button", {
@@ -1210,15 +1213,15 @@ var nt = {
 	}
 	told(e) {
 		this.status = e;
-		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? dt(e.growth) : ut(e);
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? ut(e.growth) : lt(e);
 		t.textContent = o ? e.state === "paused" ? "Paused" : l : {
 			done: "Done",
 			failed: "Failed",
 			waiting: "Waiting"
-		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...ft(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(m(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...dt(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(m(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
 	}
 };
-function lt({ name: e, x: t, y: n, z: r }) {
+function ct({ name: e, x: t, y: n, z: r }) {
 	return {
 		name: e,
 		x: t.slice(),
@@ -1226,15 +1229,15 @@ function lt({ name: e, x: t, y: n, z: r }) {
 		z: r?.slice() ?? null
 	};
 }
-function ut({ stage: e, epoch: t, n_epochs: n }) {
+function lt({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
-		stage: nt[e] ?? e,
+		stage: tt[e] ?? e,
 		done: r ? t / n : null,
 		note: r ? `Epoch ${a(t)} of ${a(n)}` : ""
 	};
 }
-function dt({ rows: e, total: t, placed: n }) {
+function ut({ rows: e, total: t, placed: n }) {
 	let r = t === null || e < t;
 	return {
 		stage: r ? "Rows are arriving" : "Settling the map",
@@ -1242,7 +1245,7 @@ function dt({ rows: e, total: t, placed: n }) {
 		note: r ? "Larger points are the newest." : ""
 	};
 }
-function ft({ rows: t, total: n, placed: r, pending: i, coverage: o, trustworthiness: s }) {
+function dt({ rows: t, total: n, placed: r, pending: i, coverage: o, trustworthiness: s }) {
 	return [
 		[
 			"read",
@@ -1274,7 +1277,7 @@ function ft({ rows: t, total: n, placed: r, pending: i, coverage: o, trustworthi
 		title: r
 	}), e("dd", { textContent: n })]);
 }
-function pt(t) {
+function ft(t) {
 	if ("choices" in t) {
 		let n = e("select", { name: t.name });
 		return n.append(...t.choices.map((n) => e("option", {
@@ -1293,7 +1296,7 @@ function pt(t) {
 	});
 }
 // src/beyond.ts
-var P = 12, mt = 26, ht = 76, gt = .6, _t = class {
+var I = 12, pt = 26, mt = 76, ht = .6, gt = class {
 	layer;
 	view;
 	constructor(e, t) {
@@ -1301,10 +1304,10 @@ var P = 12, mt = 26, ht = 76, gt = .6, _t = class {
 	}
 	place() {
 		let { outliers: e, eye: t, overview: n } = this.view, r = /* @__PURE__ */ new Map();
-		for (let i of t.distance < gt * n ? [] : e) {
+		for (let i of t.distance < ht * n ? [] : e) {
 			let [e, n] = this.view.projectRow(i);
 			if (e >= 0 && n >= 0 && e <= t.width && n <= t.height) continue;
-			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * P + P) % P;
+			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * I + I) % I;
 			r.set(o, [...r.get(o) ?? [], {
 				row: i,
 				angle: a
@@ -1313,7 +1316,7 @@ var P = 12, mt = 26, ht = 76, gt = .6, _t = class {
 		this.layer.replaceChildren(...[...r.values()].map((e) => this.mark(e)));
 	}
 	mark(t) {
-		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [a, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - mt) / Math.max(1e-6, Math.abs(a)), (r / 2 - (s > 0 ? ht : mt)) / Math.max(1e-6, Math.abs(s))), l = `${o(t.length, "point")} far outside`, u = e("span", {
+		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [a, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - pt) / Math.max(1e-6, Math.abs(a)), (r / 2 - (s > 0 ? mt : pt)) / Math.max(1e-6, Math.abs(s))), l = `${o(t.length, "point")} far outside`, u = e("span", {
 			textContent: "→",
 			style: `transform:rotate(${(i * 180 / Math.PI).toFixed(0)}deg)`
 		}), d = e("button", {
@@ -1322,13 +1325,13 @@ var P = 12, mt = 26, ht = 76, gt = .6, _t = class {
 		}, u, String(t.length));
 		return d.setAttribute("aria-label", `Show ${l}`), d.style.left = `${Math.round(n / 2 + a * c)}px`, d.style.top = `${Math.round(r / 2 + s * c)}px`, d;
 	}
-}, F = 240, I = 1.15, vt = 2, yt = 3, bt = [
+}, L = 240, R = 1.15, _t = 2, vt = 3, yt = [
 	.95,
 	.8,
 	.6,
 	.4,
 	.2
-], xt = class {
+], bt = class {
 	canvas;
 	state;
 	view;
@@ -1351,53 +1354,53 @@ var P = 12, mt = 26, ht = 76, gt = .6, _t = class {
 	}
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
-		this.stale && (this.contours = St(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		this.stale && (this.contours = xt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
 		let { width: e, height: t, unit: n, center: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = L(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
-			a.globalAlpha = .35 + .55 * t / bt.length, a.beginPath();
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = z(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / yt.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function L(e) {
+function z(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
-function St({ x: e, y: t }, n) {
-	let r = /* @__PURE__ */ new Float32Array(57600), i = F / (2 * I), a = 0;
+function xt({ x: e, y: t }, n) {
+	let r = /* @__PURE__ */ new Float32Array(57600), i = L / (2 * R), a = 0;
 	for (let o = 0; o < e.length; o++) {
 		if (!n(o)) continue;
-		let [s, c] = [Math.floor((e[o] + I) * i), Math.floor((t[o] + I) * i)];
-		s < 0 || c < 0 || s >= F || c >= F || (r[c * F + s]++, a++);
+		let [s, c] = [Math.floor((e[o] + R) * i), Math.floor((t[o] + R) * i)];
+		s < 0 || c < 0 || s >= L || c >= L || (r[c * L + s]++, a++);
 	}
-	for (let e = 0; e < yt; e++) r = Ct(Ct(r, 1), F);
-	return bt.map((e) => Tt(r, wt(r, e * a), (e) => e / i - I));
+	for (let e = 0; e < vt; e++) r = St(St(r, 1), L);
+	return yt.map((e) => wt(r, Ct(r, e * a), (e) => e / i - R));
 }
-function Ct(e, t) {
+function St(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
-		let i = t === 1 ? r % F : Math.floor(r / F), a = 0;
-		for (let n = -2; n <= vt; n++) i + n >= 0 && i + n < F && (a += e[r + n * t]);
+		let i = t === 1 ? r % L : Math.floor(r / L), a = 0;
+		for (let n = -2; n <= _t; n++) i + n >= 0 && i + n < L && (a += e[r + n * t]);
 		n[r] = a / 5;
 	}
 	return n;
 }
-function wt(e, t) {
+function Ct(e, t) {
 	let n = e.slice().sort().reverse(), r = 0;
 	for (let e of n) if (r += e, r >= t) return e;
 	return 0;
 }
-function Tt(e, t, n) {
+function wt(e, t, n) {
 	let r = [];
 	if (!(t > 0)) return r;
-	for (let i = 0; i + 1 < F; i++) for (let a = 0; a + 1 < F; a++) {
-		let o = i * F + a, s = [
+	for (let i = 0; i + 1 < L; i++) for (let a = 0; a + 1 < L; a++) {
+		let o = i * L + a, s = [
 			e[o],
 			e[o + 1],
-			e[o + F + 1],
-			e[o + F]
+			e[o + L + 1],
+			e[o + L]
 		], c = [];
 		for (let e = 0; e < 4; e++) {
 			let [r, o] = [s[e], s[(e + 1) % 4]];
@@ -1415,10 +1418,10 @@ function Tt(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var R = {
+var B = {
 	mouse: 9,
 	touch: 22
-}, Et = 5, Dt = 3, Ot = 300, kt = class {
+}, Tt = 5, Et = 3, Dt = 300, Ot = class {
 	view;
 	actions;
 	lasso = !1;
@@ -1450,14 +1453,14 @@ var R = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, R.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, B.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
-		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < Et) return;
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < Tt) return;
 		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
 			let [e, n] = this.polygon.at(-1);
-			if (Math.hypot(t.x - e, t.y - n) < Dt) return;
+			if (Math.hypot(t.x - e, t.y - n) < Et) return;
 			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
 			return;
 		}
@@ -1467,7 +1470,7 @@ var R = {
 	pinch(e, t) {
 		let n = [...this.pointers.values()];
 		this.pointers.set(e, t);
-		let r = [...this.pointers.values()], [i, a] = [At(n), At(r)];
+		let r = [...this.pointers.values()], [i, a] = [kt(n), kt(r)];
 		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
 	}
 	up(e) {
@@ -1480,10 +1483,10 @@ var R = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? R.touch : R.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? B.touch : B.mouse), r);
 	}
 	isDoubleTap(e) {
-		let t = performance.now(), n = t - this.lastTap.at < Ot && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		let t = performance.now(), n = t - this.lastTap.at < Dt && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
 		return this.lastTap = {
 			at: n ? 0 : t,
 			...e
@@ -1498,7 +1501,7 @@ var R = {
 		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
 	}
 };
-function At(e) {
+function kt(e) {
 	let [t, n] = e;
 	return {
 		x: (t.x + n.x) / 2,
@@ -1507,7 +1510,7 @@ function At(e) {
 	};
 }
 // src/crowd.ts
-var z = 14, jt = 4e4, Mt = class {
+var V = 14, At = 4e4, jt = class {
 	rows;
 	seen;
 	begins;
@@ -1515,11 +1518,11 @@ var z = 14, jt = 4e4, Mt = class {
 	lines;
 	complete;
 	constructor(e, t) {
-		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / jt)), a = Nt(e, t, i);
-		i > 1 && a.rows.length * i <= jt && (a = Nt(e, t, i = 1)), this.complete = i === 1;
+		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / At)), a = Mt(e, t, i);
+		i > 1 && a.rows.length * i <= At && (a = Mt(e, t, i = 1)), this.complete = i === 1;
 		let { rows: o, seen: s } = a;
-		this.columns = Math.ceil(n / z) || 1, this.lines = Math.ceil(r / z) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
-		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / z) * this.columns + Math.floor(s[2 * t] / z));
+		this.columns = Math.ceil(n / V) || 1, this.lines = Math.ceil(r / V) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
+		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / V) * this.columns + Math.floor(s[2 * t] / V));
 		for (let e of c) this.begins[e + 1]++;
 		for (let e = 0; e + 1 < this.begins.length; e++) this.begins[e + 1] += this.begins[e];
 		let l = this.begins.slice();
@@ -1539,8 +1542,8 @@ var z = 14, jt = 4e4, Mt = class {
 		}));
 	}
 	within({ left: e, right: t, top: n, bottom: r }, i, a) {
-		let o = 0, s = Math.max(0, Math.floor(e / z)), c = Math.min(this.columns - 1, Math.floor(t / z));
-		for (let l = Math.max(0, Math.floor(n / z)); l <= Math.min(this.lines - 1, Math.floor(r / z)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
+		let o = 0, s = Math.max(0, Math.floor(e / V)), c = Math.min(this.columns - 1, Math.floor(t / V));
+		for (let l = Math.max(0, Math.floor(n / V)); l <= Math.min(this.lines - 1, Math.floor(r / V)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
 			let [s, c] = [this.seen[2 * u], this.seen[2 * u + 1]];
 			if (!(s < e || s > t || c < n || c > r)) {
 				if (a(this.rows[u])) return Infinity;
@@ -1550,7 +1553,7 @@ var z = 14, jt = 4e4, Mt = class {
 		return o;
 	}
 };
-function Nt({ eye: e, places: t }, n, r) {
+function Mt({ eye: e, places: t }, n, r) {
 	let i = e.projectAll(t, r), [a, o] = [[], []];
 	for (let t = 0; 2 * t < i.length; t++) {
 		let [s, c] = [i[2 * t], i[2 * t + 1]];
@@ -1562,7 +1565,7 @@ function Nt({ eye: e, places: t }, n, r) {
 	};
 }
 // src/camera.ts
-var Pt = .22, Ft = 1e-4, It = 20, Lt = class {
+var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 	width;
 	height;
 	deep;
@@ -1590,13 +1593,13 @@ var Pt = .22, Ft = 1e-4, It = 20, Lt = class {
 			turn: Float32Array.from(this.turned),
 			center: this.center,
 			distance: this.distance,
-			perspective: this.deep ? Pt : 0
+			perspective: this.deep ? Nt : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Pt;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Nt;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
 		return [this.width / 2 + (r - this.center[0]) * this.unit, this.height / 2 - (i - this.center[1]) * this.unit];
@@ -1614,7 +1617,7 @@ var Pt = .22, Ft = 1e-4, It = 20, Lt = class {
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(It, Math.max(Ft, this.distance / e));
+		this.distance = Math.min(Ft, Math.max(Pt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
 		this.center = [this.center[0] + r - a, this.center[1] + i - o];
 	}
@@ -1625,7 +1628,7 @@ var Pt = .22, Ft = 1e-4, It = 20, Lt = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = Rt([
+		this.turned = Lt([
 			1,
 			0,
 			0,
@@ -1635,7 +1638,7 @@ var Pt = .22, Ft = 1e-4, It = 20, Lt = class {
 			0,
 			-a,
 			i
-		], Rt([
+		], Lt([
 			n,
 			0,
 			-r,
@@ -1654,12 +1657,12 @@ var Pt = .22, Ft = 1e-4, It = 20, Lt = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function Rt(e, t) {
+function Lt(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function B({ x: e, y: t, z: n }, r) {
+function H({ x: e, y: t, z: n }, r) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1673,14 +1676,14 @@ function B({ x: e, y: t, z: n }, r) {
 			height: 2.4 * r
 		};
 	}
-	let [[i, a], [o, s]] = [e, t].map((e) => Gt(r ? Float32Array.from(r, (t) => e[t]) : e));
-	return Wt(i, a, o, s);
+	let [[i, a], [o, s]] = [e, t].map((e) => Wt(r ? Float32Array.from(r, (t) => e[t]) : e));
+	return Ut(i, a, o, s);
 }
-var zt = .005, Bt = 1e5, Vt = 50;
-function Ht({ x: e, y: t, z: n }) {
-	if (n || e.length < Vt) return null;
+var Rt = .005, zt = 1e5, Bt = 50;
+function Vt({ x: e, y: t, z: n }) {
+	if (n || e.length < Bt) return null;
 	let [[r, i], [a, o]] = [e, t].map((e) => {
-		let t = Math.max(1, Math.floor(e.length / Bt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(zt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
+		let t = Math.max(1, Math.floor(e.length / zt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(Rt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
 		return [i - o, a + o];
 	}), [s, c, l, u] = [
 		Infinity,
@@ -1692,14 +1695,14 @@ function Ht({ x: e, y: t, z: n }) {
 		let [d, f] = [e[n], t[n]];
 		d < r || d > i || f < a || f > o || (d < s && (s = d), d > c && (c = d), f < l && (l = f), f > u && (u = f));
 	}
-	return Wt(s, c, l, u);
+	return Ut(s, c, l, u);
 }
-function Ut({ x: e, y: t }, n) {
+function Ht({ x: e, y: t }, n) {
 	let r = [];
 	for (let i = 0; i < e.length; i++) (Math.abs(e[i] - n.x) > .50001 * n.width || Math.abs(t[i] - n.y) > .50001 * n.height) && r.push(i);
 	return r;
 }
-function Wt(e, t, n, r) {
+function Ut(e, t, n, r) {
 	return {
 		x: (e + t) / 2,
 		y: (n + r) / 2,
@@ -1707,13 +1710,13 @@ function Wt(e, t, n, r) {
 		height: r - n || .001
 	};
 }
-function Gt(e) {
+function Wt(e) {
 	let [t, n] = [Infinity, -Infinity];
 	for (let r of e) r < t && (t = r), r > n && (n = r);
 	return [t, n];
 }
 // src/islands.ts
-var Kt = {
+var Gt = {
 	flat: {
 		fewest: 10,
 		most: 64
@@ -1722,22 +1725,22 @@ var Kt = {
 		fewest: 6,
 		most: 20
 	}
-}, qt = 3, Jt = .08, Yt = .004, Xt = 6, Zt = .01, V = 32, Qt = 100, $t = 2e5;
-function en(e, t, n, r = () => !0) {
+}, Kt = 3, qt = .08, Jt = .004, Yt = 6, Xt = .01, U = 32, Zt = 100, Qt = 2e5;
+function $t(e, t, n, r = () => !0) {
 	let i = [];
 	for (let t = 0; t < e.x.length; t++) r(t) && i.push(t);
-	let a = Math.max(1, Math.ceil(i.length / $t)), o = a === 1 ? i : i.filter((e, t) => t % a === 0), s = o.length, c = new nn(e, t, n.length, i, o), l = n.map(() => []);
+	let a = Math.max(1, Math.ceil(i.length / Qt)), o = a === 1 ? i : i.filter((e, t) => t % a === 0), s = o.length, c = new tn(e, t, n.length, i, o), l = n.map(() => []);
 	for (let e of o) l[t[e]]?.push(e);
 	let u = [];
 	return l.forEach((t, r) => {
 		if (t.length === 0) return;
-		let i = t.length / s, o = Math.max(Math.min(Xt, t.length), Math.min(Jt * t.length, Yt * s)), l = c.connected(t, (e) => c.names(e, r, i)).filter((e) => e.length >= o);
+		let i = t.length / s, o = Math.max(Math.min(Yt, t.length), Math.min(qt * t.length, Jt * s)), l = c.connected(t, (e) => c.names(e, r, i)).filter((e) => e.length >= o);
 		l.sort((e, t) => t.length - e.length);
 		let d = l.map((e) => ({
 			group: e,
 			...c.anchor(e, r, i)
 		})).filter(({ typical: e }) => e);
-		if (d.length === 0 && i >= Zt) {
+		if (d.length === 0 && i >= Xt) {
 			let e = c.purest(t, r);
 			d.push({
 				group: e,
@@ -1754,16 +1757,16 @@ function en(e, t, n, r = () => !0) {
 				text: n[r],
 				code: r,
 				...s,
-				radius: sn(e, t),
+				radius: on(e, t),
 				size: t.length * a,
 				level: o === 0 ? 0 : 1
 			});
 		});
 	}), u.sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function tn(e, t) {
+function en(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
-		let [a, o, s] = le(n, t);
+		let [a, o, s] = se(n, t);
 		return {
 			text: e,
 			code: -1,
@@ -1776,7 +1779,7 @@ function tn(e, t) {
 		};
 	}).sort((e, t) => e.level - t.level || t.size - e.size);
 }
-var nn = class {
+var tn = class {
 	places;
 	codes;
 	classes;
@@ -1790,9 +1793,9 @@ var nn = class {
 	begins;
 	constructor(e, t, n, r, i) {
 		this.places = e, this.codes = t, this.classes = n;
-		let { x: a, y: o, z: s } = e, c = Ht(e) ?? B(e), l = Math.max(c.width, c.height) / 2;
+		let { x: a, y: o, z: s } = e, c = Vt(e) ?? H(e), l = Math.max(c.width, c.height) / 2;
 		this.deep = s !== null;
-		let { fewest: u, most: d } = this.deep ? Kt.deep : Kt.flat;
+		let { fewest: u, most: d } = this.deep ? Gt.deep : Gt.flat;
 		this.side = Math.min(d, Math.max(u, Math.round(this.deep ? Math.cbrt(a.length) : Math.sqrt(a.length) * .9)));
 		let f = (e, t) => Math.min(this.side - 1, Math.max(0, Math.floor((e - t + l) / 2 / l * this.side))), p = this.side ** (this.deep ? 3 : 2);
 		this.cells = new Uint32Array(a.length);
@@ -1828,7 +1831,7 @@ var nn = class {
 	}
 	names(e, t, n) {
 		let r = this.share(e, t);
-		return r >= .5 || r >= qt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
+		return r >= .5 || r >= Kt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
 	}
 	connected(e, t) {
 		let n = /* @__PURE__ */ new Map();
@@ -1850,13 +1853,13 @@ var nn = class {
 		return a;
 	}
 	purest(e, t) {
-		let n = Math.min(e.length, Xt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, V)), a = e.filter((e) => i.has(this.cells[e]));
+		let n = Math.min(e.length, Yt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, U)), a = e.filter((e) => i.has(this.cells[e]));
 		return a.length ? a : e;
 	}
 	anchor(e, t, n) {
-		let r = rn(this.places, e), i = Math.max(1, e.length / V), a = [r, ...Array.from({ length: Math.min(V, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
+		let r = nn(this.places, e), i = Math.max(1, e.length / U), a = [r, ...Array.from({ length: Math.min(U, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
 			row: e,
-			from: on(this.places, e, r)
+			from: an(this.places, e, r)
 		})), o = {
 			row: r,
 			share: -1,
@@ -1873,19 +1876,19 @@ var nn = class {
 		return o;
 	}
 	local(e, t, n) {
-		let r = this.near(e), i = Float64Array.from(r, (t) => on(this.places, e, t)), a = an(i.slice(), Math.min(Qt, r.length) - 1), o = /* @__PURE__ */ new Map();
+		let r = this.near(e), i = Float64Array.from(r, (t) => an(this.places, e, t)), a = rn(i.slice(), Math.min(Zt, r.length) - 1), o = /* @__PURE__ */ new Map();
 		r.forEach((e, t) => i[t] <= a && o.set(this.codes[e], (o.get(this.codes[e]) ?? 0) + 1));
 		let s = o.get(t) ?? 0, c = s / [...o.values()].reduce((e, t) => e + t, 0), l = [...o].filter(([e, t]) => e < this.classes && t > s).length;
 		return {
 			share: c,
-			typical: c >= .5 || c >= qt * n && l < 2
+			typical: c >= .5 || c >= Kt * n && l < 2
 		};
 	}
 	near(e) {
 		for (let t = 1;; t *= 2) {
 			let n = [];
 			for (let r of this.around(this.cells[e], t)) for (let e = this.begins[r]; e < this.begins[r + 1]; e++) n.push(this.members[e]);
-			if (n.length >= Qt || t >= this.side) return n;
+			if (n.length >= Zt || t >= this.side) return n;
 		}
 	}
 	*around(e, t = 1) {
@@ -1897,7 +1900,7 @@ var nn = class {
 		for (let e = a - t; e <= a + t; e++) if (!(e < 0 || e >= (this.deep ? n : 1))) for (let a = i - t; a <= i + t; a++) for (let i = r - t; i <= r + t; i++) i >= 0 && a >= 0 && i < n && a < n && (yield (e * n + a) * n + i);
 	}
 };
-function rn({ x: e, y: t, z: n }, r) {
+function nn({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1909,7 +1912,7 @@ function rn({ x: e, y: t, z: n }, r) {
 	}
 	return a;
 }
-function an(e, t) {
+function rn(e, t) {
 	let [n, r] = [0, e.length - 1];
 	for (; n < r;) {
 		let i = e[n + r >> 1], [a, o] = [n, r];
@@ -1925,10 +1928,10 @@ function an(e, t) {
 	}
 	return e[t];
 }
-function on({ x: e, y: t, z: n }, r, i) {
+function an({ x: e, y: t, z: n }, r, i) {
 	return (e[r] - e[i]) ** 2 + (t[r] - t[i]) ** 2 + (n ? (n[r] - n[i]) ** 2 : 0);
 }
-function sn({ x: e, y: t, z: n }, r) {
+function on({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1941,7 +1944,7 @@ function sn({ x: e, y: t, z: n }, r) {
 	return Math.sqrt(i.reduce((e, t) => e + t, 0));
 }
 // src/names.ts
-var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), gn = 3, [_n, vn] = [58, 92], yn = 2, bn = 25, xn = 60, Sn = 42, Cn = class {
+var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), hn = 3, [gn, _n] = [58, 92], vn = 2, yn = 25, bn = 60, [xn, Sn] = [36, 42], Cn = class {
 	layer;
 	lines;
 	state;
@@ -1973,21 +1976,22 @@ var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn 
 	}
 	areas() {
 		let { data: e, paint: t } = this.state;
-		if (this.codes = null, e.n < ln) return [];
+		if (this.codes = null, e.n < cn) return [];
 		let n = this.view.places === e.maps[0];
-		if (!t.classes && n && e.meta.clusters.length) return tn(e.meta.clusters, e.meta.maps[0].box);
-		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && Se(r, e.meta.palette).classes);
-		return !i || i.names.length > cn ? [] : (this.codes = i.codes, en(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
+		if (!t.classes && n && e.meta.clusters.length) return en(e.meta.clusters, e.meta.maps[0].box);
+		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && be(r, e.meta.palette).classes);
+		return !i || i.names.length > sn ? [] : (this.codes = i.codes, $t(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
 	}
 	locate() {
 		this.layer.replaceChildren(), this.rowNames = [], this.spots = this.areas().slice(0, 360).map((t) => {
-			let n = e("span", {
-				textContent: t.text,
+			let n = wn(t.text, xn), r = e("span", {
+				textContent: n,
 				className: `level${Math.min(2, t.level)}`
 			});
-			return this.layer.append(n), {
+			return this.layer.append(r), {
 				...t,
-				element: n,
+				text: n,
+				element: r,
 				width: 0,
 				height: 0,
 				last: null
@@ -2000,7 +2004,7 @@ var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn 
 		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
 		let e = [];
 		if (this.wanted && this.any) {
-			let n = new Mt(this.view, this.state), r = Math.min(dn, Math.max(6, this.view.eye.width * this.view.eye.height / un));
+			let n = new jt(this.view, this.state), r = Math.min(un, Math.max(6, this.view.eye.width * this.view.eye.height / ln));
 			for (let i of this.spots) {
 				let a = this.placed.length < r ? this.fit(i, n) : null;
 				if (i.element.style.visibility = a ? "visible" : "hidden", a && (this.placed.push(a), i.element.style.transform = `translate(${Math.round(a.left)}px, ${Math.round(a.top)}px)`, a.line)) {
@@ -2023,21 +2027,21 @@ var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn 
 	}
 	fit(e, t) {
 		let { width: n, height: r, unit: i } = this.view.eye;
-		if (e.level > 0 && e.radius * i < fn) return null;
+		if (e.level > 0 && e.radius * i < dn) return null;
 		let [a, o] = this.view.project(e.x, e.y, e.z);
 		if (a < 0 || o < 0 || a > n || o > r) return null;
 		let s = e.code >= 0 && this.codes ? (t) => this.codes[t] === e.code : () => !0, [c, l] = [null, Infinity], u = (n, r, i) => {
 			let u = this.at(e, a, o, n, r);
 			if (!u || i >= l) return !1;
-			let d = t.within(this.padded(u), yn, s);
-			return d > yn || i + d * bn >= l ? !1 : ([c, l] = [u, i + d * bn], e.last = [n, r], !0);
+			let d = t.within(this.padded(u), vn, s);
+			return d > vn || i + d * yn >= l ? !1 : ([c, l] = [u, i + d * yn], e.last = [n, r], !0);
 		};
 		if (e.last && u(...e.last, 0)) return c;
 		u(0, 0, 0);
-		let d = pn[Math.min(1, e.level)];
-		for (let t of hn) {
+		let d = fn[Math.min(1, e.level)];
+		for (let t of mn) {
 			let [n, r] = [Math.cos(t), Math.sin(t)], i = Math.min(e.width / 2 / Math.max(1e-6, Math.abs(n)), e.height / 2 / Math.max(1e-6, Math.abs(r)));
-			for (let e = mn; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += mn);
+			for (let e = pn; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += pn);
 		}
 		return c || (e.last = null), c;
 	}
@@ -2047,14 +2051,14 @@ var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn 
 			right: s + e.width / 2,
 			top: c - e.height / 2,
 			bottom: c + e.height / 2
-		}, u = o - (this.view.outliers.length ? vn : _n);
+		}, u = o - (this.view.outliers.length ? _n : gn);
 		if (l.left < 2 || l.top < 2 || l.right > a - 2 || l.bottom > u) return null;
 		let d = t >= l.left && t <= l.right && n >= l.top && n <= l.bottom, f = [Math.min(l.right, Math.max(l.left, t)), Math.min(l.bottom, Math.max(l.top, n))], p = d ? null : [
 			t,
 			n,
 			...f
 		];
-		for (let e of this.placed) if (!wn(l, e) || e.line && En(l, e.line) || p && En(e, p) || p && e.line && Tn(p, e.line)) return null;
+		for (let e of this.placed) if (!Tn(l, e) || e.line && Dn(l, e.line) || p && Dn(e, p) || p && e.line && En(p, e.line)) return null;
 		return {
 			...l,
 			text: e.text,
@@ -2076,14 +2080,14 @@ var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn 
 		return t ? (e) => t.text(e) : e.hasIds ? (t) => e.ids.at(t) : null;
 	}
 	nameRows(t) {
-		let n = this.rowText, r = n && t.complete && t.size <= xn && t.size < this.state.data.n / 2, i = 0;
+		let n = this.rowText, r = n && t.complete && t.size <= bn && t.size < this.state.data.n / 2, i = 0;
 		for (let { row: a, x: o, y: s } of r ? t.list() : []) {
-			let r = n(a).split("\n")[0].trim(), c = r.length > Sn ? `${r.slice(0, 41)}…` : r;
-			if (!c) continue;
-			let l = this.rowNames[i] ??= this.layer.appendChild(e("span", { className: "row" }));
-			l.textContent = c;
-			let u = this.beside(t, a, o, s, c, l);
-			l.style.visibility = u ? "visible" : "hidden", u && (i++, this.placed.push(u), l.style.transform = `translate(${Math.round(u.left)}px, ${Math.round(u.top)}px)`);
+			let r = wn(n(a).split("\n")[0].trim(), Sn);
+			if (!r) continue;
+			let c = this.rowNames[i] ??= this.layer.appendChild(e("span", { className: "row" }));
+			c.textContent = r;
+			let l = this.beside(t, a, o, s, r, c);
+			c.style.visibility = l ? "visible" : "hidden", l && (i++, this.placed.push(l), c.style.transform = `translate(${Math.round(l.left)}px, ${Math.round(l.top)}px)`);
 		}
 		for (let e of this.rowNames.slice(i)) e.style.visibility = "hidden";
 	}
@@ -2110,15 +2114,19 @@ var cn = 400, ln = 100, un = 14e3, dn = 90, fn = 6, pn = [320, 110], mn = 9, hn 
 	}
 };
 function wn(e, t) {
-	return e.left > t.right + gn || e.right < t.left - gn || e.top > t.bottom || e.bottom < t.top;
+	let n = [...e];
+	return n.length > t ? `${n.slice(0, t - 1).join("").trimEnd()}…` : e;
 }
 function Tn(e, t) {
-	return H(e, t[0], t[1]) * H(e, t[2], t[3]) < 0 && H(t, e[0], e[1]) * H(t, e[2], e[3]) < 0;
+	return e.left > t.right + hn || e.right < t.left - hn || e.top > t.bottom || e.bottom < t.top;
 }
-function H([e, t, n, r], i, a) {
+function En(e, t) {
+	return W(e, t[0], t[1]) * W(e, t[2], t[3]) < 0 && W(t, e[0], e[1]) * W(t, e[2], e[3]) < 0;
+}
+function W([e, t, n, r], i, a) {
 	return (n - e) * (a - t) - (r - t) * (i - e);
 }
-function En(e, [t, n, r, i]) {
+function Dn(e, [t, n, r, i]) {
 	let a = Math.max(8, Math.ceil(Math.hypot(r - t, i - n) / 12));
 	for (let o = 0; o <= a; o++) {
 		let [s, c] = [t + (r - t) * o / a, n + (i - n) * o / a];
@@ -2127,7 +2135,7 @@ function En(e, [t, n, r, i]) {
 	return !1;
 }
 // src/nearest.ts
-var Dn = class {
+var On = class {
 	lines;
 	state;
 	view;
@@ -2170,7 +2178,7 @@ var Dn = class {
 			})];
 		}));
 	}
-}, On = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", kn = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", An = 12345, jn = class {
+}, kn = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", An = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", jn = 12345, Mn = class {
 	canvas;
 	gl;
 	program;
@@ -2194,12 +2202,12 @@ var Dn = class {
 	}
 	begin() {
 		let { gl: e } = this;
-		this.indices.clear(), this.uniforms.clear(), this.program = Mn(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+		this.indices.clear(), this.uniforms.clear(), this.program = Nn(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
 		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
-		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Nn(r));
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Pn(r));
 	}
 	setCodes(e) {
 		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
@@ -2209,7 +2217,7 @@ var Dn = class {
 	}
 	setColors(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...U(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...G(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -2223,7 +2231,7 @@ var Dn = class {
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = U(t);
+		let [a, o, s] = G(t);
 		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("center"), ...e.center), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
@@ -2235,7 +2243,7 @@ var Dn = class {
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...U(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...G(r), 1] : [
 			0,
 			0,
 			0,
@@ -2260,16 +2268,16 @@ var Dn = class {
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function U(e) {
+function G(e) {
 	return [
 		1,
 		3,
 		5
 	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
 }
-function Mn(e) {
+function Nn(e) {
 	let t = e.createProgram();
-	for (let [n, r] of [[e.VERTEX_SHADER, On], [e.FRAGMENT_SHADER, kn]]) {
+	for (let [n, r] of [[e.VERTEX_SHADER, kn], [e.FRAGMENT_SHADER, An]]) {
 		let i = e.createShader(n);
 		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
 		e.attachShader(t, i);
@@ -2277,8 +2285,8 @@ function Mn(e) {
 	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
 	return t;
 }
-function Nn(e) {
-	let t = Uint32Array.from({ length: e }, (e, t) => t), n = An;
+function Pn(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = jn;
 	for (let r = e - 1; r > 0; r--) {
 		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
 		let e = Math.floor(n / 2 ** 32 * (r + 1));
@@ -2287,13 +2295,13 @@ function Nn(e) {
 	return t;
 }
 // src/state.ts
-var W = {
+var K = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, G = {
+}, q = {
 	light: "#16181d",
 	dark: "#ffffff"
-}, Pn = class {
+}, Fn = class {
 	data;
 	selected = [];
 	query = "";
@@ -2311,13 +2319,13 @@ var W = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = In(e.meta.theme), this.paint = be(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
+		this.data = e, this.themeName = Ln(e.meta.theme), this.paint = ve(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
 	}
 	colorBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
-		let a = r && k(r) && (t === "scale" || !(t === "classes" && O(r))) && (t === "scale" || !(r instanceof C));
-		this.paint = !r || r.kind === "texts" ? be(this.data.n, i) : a ? Ce(r, n, i) : Se(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
+		let a = r && j(r) && (t === "scale" || !(t === "classes" && A(r))) && (t === "scale" || !(r instanceof w));
+		this.paint = !r || r.kind === "texts" ? ve(this.data.n, i) : a ? xe(r, n, i) : be(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
@@ -2330,7 +2338,7 @@ var W = {
 		let { classes: e } = this.paint;
 		this.names = e ? [...e.names, ...e.missing ? ["unlabeled"] : []] : [];
 		let t = this.paint.classes ? this.filters.get(this.paint.column?.name ?? "")?.names : void 0;
-		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Fn(e?.codes ?? null, this.names.length);
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = In(e?.codes ?? null, this.names.length);
 	}
 	show(e) {
 		this.shown.forEach((t, n) => this.shown[n] = e(n));
@@ -2379,13 +2387,13 @@ var W = {
 		this.mask = null;
 		for (let [n, { names: r, range: i }] of this.filters) {
 			let a = this.data.column(n);
-			if (a && i && k(a)) {
-				let t = A(a);
+			if (a && i && j(a)) {
+				let t = M(a);
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let n = 0; n < e; n++) t[n] >= i[0] && t[n] <= i[1] || (this.mask[n] = 0);
 			}
-			if (!a || !r || !O(a)) continue;
-			let { codes: o, names: s } = Se(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
+			if (!a || !r || !A(a)) continue;
+			let { codes: o, names: s } = be(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
 			if (!c.every((e) => e === 1)) {
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let t = 0; t < e; t++) c[o[t]] || (this.mask[t] = 0);
@@ -2437,18 +2445,18 @@ var W = {
 		this.themeName = e, this.changed("theme");
 	}
 };
-function Fn(e, t, n) {
+function In(e, t, n) {
 	let r = new Uint32Array(t);
 	if (e === null) return r;
 	if (n) for (let t of n) r[e[t]]++;
 	else for (let t = 0; t < e.length; t++) r[e[t]]++;
 	return r;
 }
-function In(e) {
+function Ln(e) {
 	return e === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" : e;
 }
 // src/view.ts
-var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900, Gn = 25e4, Kn = 140, qn = 1.1, Jn = 56, Yn = 1.6, Xn = 4, Zn = 400, Qn = class {
+var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900, Kn = 25e4, qn = 140, Jn = 1.1, Yn = 56, Xn = 1.6, Zn = 4, Qn = 400, $n = class {
 	canvas;
 	state;
 	renderer;
@@ -2463,7 +2471,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new jn(e), this.eye = new Lt(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Mn(e), this.eye = new It(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
 			this.renderer.begin(), this.redraw();
 		});
 		let r = {
@@ -2476,7 +2484,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.color()), t.listen("theme", () => this.color()), t.listen("shown", () => this.filter());
 	}
 	get animated() {
-		return this.state.data.n <= Hn && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+		return this.state.data.n <= Un && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 	}
 	onView(e) {
 		this.listeners.push(e);
@@ -2498,7 +2506,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
 	}
 	settle() {
-		this.ground = er(this.places), this.request();
+		this.ground = tr(this.places), this.request();
 	}
 	resizePoints(e) {
 		this.scale = Math.min(8, Math.max(.25, this.scale * e)), this.request();
@@ -2521,13 +2529,13 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = G[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Xn, 1.25 * i) * e, l = this.moving && !t ? Gn : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = q[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Zn, 1.25 * i) * e, l = this.moving && !t ? Kn : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
 			limit: l
 		}];
-		for (let t of ["selected", "found"]) r.count(t) <= Zn && u.push({
+		for (let t of ["selected", "found"]) r.count(t) <= Qn && u.push({
 			rows: t,
 			size: c + 2 * e,
 			opacity: .9,
@@ -2535,7 +2543,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 		}), u.push({
 			rows: t,
 			size: c,
-			opacity: r.count(t) <= Zn ? 1 : Math.max(.6, a)
+			opacity: r.count(t) <= Qn ? 1 : Math.max(.6, a)
 		});
 		let [d, f] = [Math.max(8, 1.8 * i) * e, 2 * e];
 		u.push({
@@ -2548,7 +2556,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, W[n.themeName], u);
+		}), r.draw(this.eye.camera, K[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -2604,16 +2612,16 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 	moves() {
 		clearTimeout(this.moving), this.moving = window.setTimeout(() => {
 			this.moving = 0, this.request();
-		}, Kn), this.changed();
+		}, qn), this.changed();
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = B(this.places), n = Ht(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= Yn, i = r ? n : t;
-		this.outliers = r ? Ut(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
+		let t = H(this.places), n = Vt(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= Xn, i = r ? n : t;
+		this.outliers = r ? Ht(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centerOf(e), Math.min(this.eye.distance, .5));
-		let t = B(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
+		let t = H(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, r),
@@ -2633,11 +2641,11 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 		await this.look([e.x, e.y - n * (1 - this.free)], n, t);
 	}
 	get free() {
-		return Math.max(.5, 1 - Jn / this.eye.height);
+		return Math.max(.5, 1 - Yn / this.eye.height);
 	}
 	fitting(e) {
 		let { width: t, height: n } = this.eye;
-		return Math.max(e.height / this.free, e.width * n / t) / 2 * qn || 1;
+		return Math.max(e.height / this.free, e.width * n / t) / 2 * Jn || 1;
 	}
 	async look(e, t, n = !0) {
 		let [r, i] = [{
@@ -2647,7 +2655,7 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 			center: e,
 			distance: t
 		}];
-		await this.animate(n && this.animated ? Un : 0, (e) => {
+		await this.animate(n && this.animated ? Wn : 0, (e) => {
 			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.center = [0, 1].map((t) => r.center[t] + (i.center[t] - r.center[t]) * e), this.changed();
 		});
 	}
@@ -2662,12 +2670,12 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 			y: e.y.slice(),
 			z: e.z?.slice() ?? null
 		};
-		await this.animate(this.animated ? Wn : 0, (r) => {
+		await this.animate(this.animated ? Gn : 0, (r) => {
 			if (this.places = r === 1 ? t : n, r < 1) for (let i of [
 				"x",
 				"y",
 				"z"
-			]) $n(e[i], t[i], r, n[i]);
+			]) er(e[i], t[i], r, n[i]);
 			this.moved();
 		}), this.settle();
 	}
@@ -2683,24 +2691,24 @@ var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900,
 		});
 	}
 	pointSize() {
-		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ln * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
-		return Math.min(Bn, Math.max(zn, i)) * this.scale;
+		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Rn * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
+		return Math.min(Vn, Math.max(Bn, i)) * this.scale;
 	}
 	opacity(e) {
 		let t = this.ground * (2 * this.eye.unit) ** 2, n = this.state.data.n * Math.PI * e * e / 4 / t;
-		return Math.min(.92, Math.max(Vn, .92 / Math.max(1, n) ** .55));
+		return Math.min(.92, Math.max(Hn, .92 / Math.max(1, n) ** .55));
 	}
 };
-function $n(e, t, n, r) {
+function er(e, t, n, r) {
 	if (e && t && r) for (let i = 0; i < e.length; i++) r[i] = e[i] + (t[i] - e[i]) * n;
 }
-function er({ x: e, y: t }) {
-	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Rn)));
-	for (let i = 0; i < e.length; i++) n[r(t[i]) * Rn + r(e[i])] = 1;
+function tr({ x: e, y: t }) {
+	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * zn)));
+	for (let i = 0; i < e.length; i++) n[r(t[i]) * zn + r(e[i])] = 1;
 	return n.reduce((e, t) => e + t, 0) / n.length;
 }
 // src/pane.ts
-var tr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", nr = class {
+var nr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everything, L draws a lasso, Enter inspects the point in the middle, question mark lists all keys.", rr = class {
 	map;
 	element;
 	view;
@@ -2717,7 +2725,7 @@ var tr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			className: "map",
 			tabIndex: 0
 		});
-		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", tr);
+		n.get("map") || (o.id = "map"), o.setAttribute("role", "application"), o.setAttribute("aria-label", nr);
 		let s = e("canvas", {
 			className: "contours",
 			hidden: !0
@@ -2733,11 +2741,11 @@ var tr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lines near",
 			"aria-hidden": "true"
 		}), f = e("div", { className: "beyond" });
-		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Qn(o, r, i), this.names = new Cn(u, c, r, this.view), this.density = new xt(s, r, this.view), this.nearest = new Dn(d, r, this.view), this.beyond = new _t(f, this.view), this.gestures = new kt(this.view, {
+		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new $n(o, r, i), this.names = new Cn(u, c, r, this.view), this.density = new bt(s, r, this.view), this.nearest = new On(d, r, this.view), this.beyond = new gt(f, this.view), this.gestures = new Ot(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
-				r.select(rr(r.selected, this.view.within(e), t)), a.lassoEnd();
+				r.select(ir(r.selected, this.view.within(e), t)), a.lassoEnd();
 			},
 			drawing: (e) => this.path.setAttribute("d", e.length ? `M${e.map(([e, t]) => `${e.toFixed(1)} ${t.toFixed(1)}`).join("L")}Z` : ""),
 			moved: a.moved
@@ -2746,7 +2754,7 @@ var tr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		}), this.entitle(r);
 	}
 	pick(e, t, n, r) {
-		r.hover(t, this), t >= 0 ? e.select(rr(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
+		r.hover(t, this), t >= 0 ? e.select(ir(e.selected, [t], n)) : n === "replace" && e.selected.length && e.select([]);
 	}
 	entitle(e) {
 		this.title.textContent = e.data.maps[this.map].name, this.title.hidden = e.data.maps.length < 2;
@@ -2761,34 +2769,34 @@ var tr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		await this.view.draw(), this.names.locate();
 	}
 };
-function rr(e, t, n) {
+function ir(e, t, n) {
 	if (n === "replace") return t;
 	let r = new Set(t);
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var ir = 210, K = 20, ar = 20, q = 48, J = 40, or = 24, Y = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", sr = 4e4;
-function cr(t) {
+var ar = 210, J = 20, or = 20, Y = 48, X = 40, sr = 24, Z = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", cr = 4e4;
+function lr(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
 			"PNG, 1×",
 			"png-1",
-			() => X(t, 1)
+			() => ur(t, 1)
 		],
 		[
 			"PNG, 2×",
 			"png-2",
-			() => X(t, 2)
+			() => ur(t, 2)
 		],
 		[
 			"PNG, 4×",
 			"png-4",
-			() => X(t, 4)
+			() => ur(t, 4)
 		],
 		[
 			"SVG",
 			"svg",
-			() => ur(t)
+			() => fr(t)
 		]
 	].map(([t, r, i]) => {
 		let a = e("button", {
@@ -2807,22 +2815,22 @@ function cr(t) {
 		textContent: "The present view with its title, names and legend. Texts of an SVG can be edited."
 	}), e("div", { className: "actions" }, ...r, i)), n.showModal();
 }
-async function X(t, n) {
-	let { width: r, height: i, panes: a } = fr(t), o = e("canvas", {
+async function ur(t, n) {
+	let { width: r, height: i, panes: a } = mr(t), o = e("canvas", {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = W[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = K[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
-		s.drawImage(lr(e, n), r, i, a.width, a.height), e.density.wanted && xr(s, t, e, r, i);
-		for (let n of e.names.placed) vr(s, t, n, r, i);
+		s.drawImage(dr(e, n), r, i, a.width, a.height), e.density.wanted && Cr(s, t, e, r, i);
+		for (let n of e.names.placed) br(s, t, n, r, i);
 	}
-	for (let e of mr(t, r)) _r(s, t, e);
+	for (let e of gr(t, r)) yr(s, t, e);
 	let c = await new Promise((e) => o.toBlob(e, "image/png"));
-	c && h(`${Sr(t)}.png`, c);
+	c && h(`${wr(t)}.png`, c);
 }
-function lr(t, n) {
+function dr(t, n) {
 	let { canvas: r, eye: i } = t.view, a = [r.width, r.height];
 	[r.width, r.height] = [Math.round(i.width * n), Math.round(i.height * n)], t.view.paint(n, !0);
 	let o = e("canvas", {
@@ -2831,19 +2839,19 @@ function lr(t, n) {
 	});
 	return o.getContext("2d").drawImage(r, 0, 0), [r.width, r.height] = a, t.view.paint(), o;
 }
-function ur(e) {
-	let { width: n, height: r, panes: i } = fr(e), { state: a } = e, o = t("svg", {
+function fr(e) {
+	let { width: n, height: r, panes: i } = mr(e), { state: a } = e, o = t("svg", {
 		xmlns: "http://www.w3.org/2000/svg",
 		width: n,
 		height: r,
 		viewBox: `0 0 ${n} ${r}`,
-		"font-family": Y,
+		"font-family": Z,
 		"font-size": 12.5
 	});
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: W[a.themeName]
+		fill: K[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2852,29 +2860,29 @@ function ur(e) {
 			transform: `translate(${r} ${i})`,
 			"clip-path": `url(#pane${s})`
 		}, l);
-		if (u.append(dr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
-			d: br(n, e),
+		if (u.append(pr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
+			d: Sr(n, e),
 			fill: "none",
-			stroke: L(a),
+			stroke: z(a),
 			"stroke-opacity": .6
 		}));
-		for (let t of n.names.placed) u.append(...yr(e, t));
+		for (let t of n.names.placed) u.append(...xr(e, t));
 		o.append(u);
 	});
-	for (let t of mr(e, n)) o.append(gr(e, t));
+	for (let t of gr(e, n)) o.append(vr(e, t));
 	let s = new XMLSerializer().serializeToString(o);
-	h(`${Sr(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
+	h(`${wr(e)}.svg`, new Blob([`<?xml version="1.0" encoding="UTF-8"?>\n${s}`], { type: "image/svg+xml" }));
 }
-function dr(e, n) {
+function pr(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
 	for (let e = 0; e < r.data.n; e++) {
 		let [t, n] = [a[2 * e], a[2 * e + 1]];
 		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
 	}
-	if (s.length > sr) return t("image", {
+	if (s.length > cr) return t("image", {
 		width: i.width,
 		height: i.height,
-		href: lr(n, 2).toDataURL("image/png")
+		href: dr(n, 2).toDataURL("image/png")
 	});
 	let c = new Set(r.selected), l = t("g", { "fill-opacity": .85 });
 	for (let e of s) {
@@ -2888,22 +2896,22 @@ function dr(e, n) {
 	}
 	return l;
 }
-function fr(e) {
+function mr(e) {
 	let t = e.dom.get("panes").getBoundingClientRect(), n = e.panes.map((e) => {
 		let { left: n, top: r } = e.element.getBoundingClientRect();
 		return {
 			pane: e,
 			x: n - t.left,
-			y: r - t.top + q
+			y: r - t.top + Y
 		};
-	}), r = pr(e).length, i = Math.max(t.height + q, 68 + r * ar + K);
+	}), r = hr(e).length, i = Math.max(t.height + Y, 68 + r * or + J);
 	return {
-		width: t.width + (r ? ir : 0),
+		width: t.width + (r ? ar : 0),
 		height: i,
 		panes: n
 	};
 }
-function pr(e) {
+function hr(e) {
 	let { state: t } = e, n = t.paint.colors(t.themeName);
 	if (t.paint.scale) return [...Array.from({ length: 4 }, () => ({
 		text: "",
@@ -2919,36 +2927,36 @@ function pr(e) {
 		color: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
-	})).filter(({ shown: e }) => e), i = r.slice(0, J);
-	return r.length > J && i.push({
-		text: `and ${a(r.length - J)} more`,
+	})).filter(({ shown: e }) => e), i = r.slice(0, X);
+	return r.length > X && i.push({
+		text: `and ${a(r.length - X)} more`,
 		color: "",
 		n: 0,
 		shown: !0
 	}), i;
 }
-function mr(e, t) {
+function gr(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
-		x: K,
+		x: J,
 		y: 31,
 		text: n.data.meta.title,
 		bold: !0,
 		size: 18
 	}], { column: i, scale: o } = n.paint;
 	if (!i) return r;
-	let s = t - ir + K;
+	let s = t - ar + J;
 	if (r.push({
 		kind: "text",
 		x: s,
 		y: 31,
-		text: hr(i.name),
+		text: _r(i.name),
 		bold: !0
 	}), o) {
 		r.push({
 			kind: "bar",
 			x: s,
-			y: q
+			y: Y
 		});
 		for (let { at: e, text: t } of o.ticks) r.push({
 			kind: "text",
@@ -2959,9 +2967,9 @@ function mr(e, t) {
 			size: 11
 		});
 	}
-	return pr(e).forEach(({ text: e, color: n, n: i }, o) => {
+	return hr(e).forEach(({ text: e, color: n, n: i }, o) => {
 		if (!e) return;
-		let c = 54 + o * ar;
+		let c = 54 + o * or;
 		n && r.push({
 			kind: "disc",
 			x: s + 5,
@@ -2971,20 +2979,20 @@ function mr(e, t) {
 			kind: "text",
 			x: s + (n ? 18 : 0),
 			y: c + 4.5,
-			text: hr(e)
+			text: _r(e)
 		}), i && r.push({
 			kind: "text",
-			x: t - K,
+			x: t - J,
 			y: c + 4.5,
 			text: a(i),
 			anchor: "end"
 		});
 	}), r;
 }
-function hr(e) {
-	return e.length > or ? `${e.slice(0, 23)}…` : e;
+function _r(e) {
+	return e.length > sr ? `${e.slice(0, 23)}…` : e;
 }
-function gr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
+function vr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	if (n === "disc") return t("circle", {
 		cx: r,
 		cy: i,
@@ -3005,24 +3013,24 @@ function gr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 	return t("text", {
 		x: r,
 		y: i,
-		fill: G[e.state.themeName],
+		fill: q[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
 	}, a);
 }
-function _r(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
+function yr(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colors(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${Y}`, e.fillStyle = G[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${Z}`, e.fillStyle = q[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
-function vr(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${Y}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = G[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+function br(e, t, n, r, i) {
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${Z}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = q[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = W[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = G[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = K[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = q[t.state.themeName], e.fillText(n.text, a, o);
 }
-function yr(e, n) {
-	let r = [], i = G[e.state.themeName];
+function xr(e, n) {
+	let r = [], i = q[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -3039,7 +3047,7 @@ function yr(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: W[e.state.themeName],
+		stroke: K[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -3052,32 +3060,32 @@ function yr(e, n) {
 		"font-size": n.level ? 11.5 : 12.5
 	}, n.text)), r;
 }
-function br(e, t) {
+function Sr(e, t) {
 	let n = (t, n) => e.view.project(t, n).map((e) => e.toFixed(1)).join(" ");
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
-function xr(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = L(t.state), e.globalAlpha = .6;
-	for (let t of n.density.contours) e.stroke(new Path2D(br(n, t)));
+function Cr(e, t, n, r, i) {
+	e.save(), e.translate(r, i), e.strokeStyle = z(t.state), e.globalAlpha = .6;
+	for (let t of n.density.contours) e.stroke(new Path2D(Sr(n, t)));
 	e.restore();
 }
-function Sr(e) {
+function wr(e) {
 	return e.state.data.meta.title.replace(/[^\p{L}\p{N}._ -]+/gu, "").trim().slice(0, 80) || "map";
 }
 // src/search.ts
-var Z = 50, Cr = 120;
-function wr(e, t, n) {
+var Tr = 50, Er = 120;
+function Dr(e, t, n) {
 	let r = e.get("query"), i = e.get("found");
 	e.page.querySelector(".search .glyph").append(m("search"));
 	let a = 0, o = [], s = () => {
 		let e = r.value.trim().toLowerCase();
-		o = e ? Tr(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? Er(t, o, n, () => c()) : []);
+		o = e ? Or(t, e) : [], t.found = o, t.changed("found"), i.hidden = !e, i.replaceChildren(...e ? kr(t, o, n, () => c()) : []);
 	}, c = () => {
 		let e = r.value.trim(), n = o;
 		t.found = [], t.changed("found"), t.select(n, e);
 	};
 	r.oninput = () => {
-		clearTimeout(a), a = window.setTimeout(s, Cr);
+		clearTimeout(a), a = window.setTimeout(s, Er);
 	}, r.onkeydown = (e) => {
 		e.key === "Enter" ? (clearTimeout(a), s(), o.length && c()) : e.key === "ArrowDown" ? (e.preventDefault(), i.querySelector("ul button")?.focus()) : e.key === "Escape" && (e.stopPropagation(), r.value = "", s(), r.blur());
 	}, i.onkeydown = (e) => {
@@ -3091,7 +3099,7 @@ function wr(e, t, n) {
 		n ? n.querySelector("button").focus() : e.key === "ArrowUp" && r.focus();
 	}, t.listen("shown", () => r.value && s());
 }
-function Tr(e, t) {
+function Or(e, t) {
 	let { data: n } = e, r = new Uint8Array(n.n);
 	n.ids.mark(t, r);
 	for (let e of n.columns) e.mark(t, r);
@@ -3099,7 +3107,7 @@ function Tr(e, t) {
 	for (let t = 0; t < n.n; t++) r[t] && e.visible(t) && i.push(t);
 	return i;
 }
-function Er(t, n, r, i) {
+function kr(t, n, r, i) {
 	let { data: a } = t, s = e("p", { className: "summary" }, e("span", { textContent: n.length ? o(n.length, "match", "matches") : "No match" }));
 	if (n.length === 0) return [s];
 	s.append(e("button", {
@@ -3109,38 +3117,38 @@ function Er(t, n, r, i) {
 		onclick: i
 	}));
 	let c = e("ul", { className: "results" }), l = a.columns.find((e) => e.kind === "texts") ?? a.columns.find((e) => e.kind === "classes");
-	for (let i of n.slice(0, Z)) {
+	for (let i of n.slice(0, Tr)) {
 		let n = e("button", {});
-		n.append(a.image ? y(a, i, 20) : e("span", {
+		n.append(a.image ? b(a, i, 20) : e("span", {
 			className: "swatch",
 			style: `background:${t.colorOf(i)}`
 		})), n.append(e("span", {
 			className: "name",
-			textContent: v(a, i)
+			textContent: y(a, i)
 		}), e("small", { textContent: l?.text(i) ?? "" })), n.onclick = () => r.visit(i), n.onfocus = n.onmouseenter = () => r.point(i), c.append(e("li", {}, n));
 	}
 	let u = [s, c];
-	return n.length > Z && u.push(e("p", {
+	return n.length > Tr && u.push(e("p", {
 		className: "hint",
-		textContent: `The first ${Z} are listed.`
+		textContent: `The first ${Tr} are listed.`
 	})), u;
 }
 // src/address.ts
-var Dr = 4e3;
-function Or(e) {
+var Ar = 4e3;
+function jr(e) {
 	let t = [...e].sort((e, t) => e - t), [n, r] = ["", 0];
 	for (let e = 0; e < t.length;) {
 		let i = t[e], a = 1;
 		for (; t[e + a] === i + a;) a++;
-		if (n += `${n && "."}${(i - r).toString(36)}${a > 1 ? `-${a.toString(36)}` : ""}`, n.length > Dr) return null;
+		if (n += `${n && "."}${(i - r).toString(36)}${a > 1 ? `-${a.toString(36)}` : ""}`, n.length > Ar) return null;
 		r = i + a, e += a;
 	}
 	return n;
 }
 // src/statistics.ts
-var kr = 24;
-function Ar(e, t) {
-	let n = Pr(e.values, t, 1), r = Pr(e.values, t, 0);
+var Mr = 24;
+function Nr(e, t) {
+	let n = Lr(e.values, t, 1), r = Lr(e.values, t, 0);
 	if (n.n === 0 || r.n === 0) return null;
 	let i = Math.sqrt((n.variance * n.n + r.variance * r.n) / (n.n + r.n));
 	return {
@@ -3150,7 +3158,7 @@ function Ar(e, t) {
 		meanOfRest: r.mean
 	};
 }
-function jr(e, t) {
+function Pr(e, t) {
 	let n = [new Uint32Array(e.names.length + 1), new Uint32Array(e.names.length + 1)], r = [0, 0];
 	for (let i = 0; i < e.codes.length; i++) {
 		let a = +!!t[i];
@@ -3169,15 +3177,15 @@ function jr(e, t) {
 		});
 	}), i;
 }
-function Mr(e, t) {
-	return e.map((e) => e instanceof w ? Ar(e, t) : e instanceof C ? jr(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
+function Fr(e, t) {
+	return e.map((e) => e instanceof T ? Nr(e, t) : e instanceof w ? Pr(e, t) : null).filter((e) => e !== null && Math.abs(e.effect) >= .2).sort((e, t) => Math.abs(t.effect) - Math.abs(e.effect));
 }
-function Nr({ values: e, low: t, high: n }, r) {
-	let i = [Array(kr).fill(0), Array(kr).fill(0)], a = [0, 0];
+function Ir({ values: e, low: t, high: n }, r) {
+	let i = [Array(Mr).fill(0), Array(Mr).fill(0)], a = [0, 0];
 	for (let o = 0; o < e.length; o++) {
 		let s = e[o];
 		if (Number.isNaN(s)) continue;
-		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * kr)) : 0, l = +!!r[o];
+		let c = n > t ? Math.min(23, Math.floor((s - t) / (n - t) * Mr)) : 0, l = +!!r[o];
 		i[l][c]++, a[l]++;
 	}
 	let o = (e) => i[e].map((t) => a[e] ? t / a[e] : 0);
@@ -3188,7 +3196,7 @@ function Nr({ values: e, low: t, high: n }, r) {
 		rest: o(0)
 	};
 }
-function Pr(e, t, n) {
+function Lr(e, t, n) {
 	let [r, i, a] = [
 		0,
 		0,
@@ -3209,7 +3217,7 @@ function Pr(e, t, n) {
 }
 // src/table.ts
 var Q = 100;
-function Fr(t, n, r, i) {
+function Rr(t, n, r, i) {
 	let s = t.get("table-dialog"), { data: c } = n, l = e("tbody"), [u, d, f] = [
 		-1,
 		1,
@@ -3223,20 +3231,20 @@ function Fr(t, n, r, i) {
 	let g = m.childElementCount, _ = e("div", {
 		className: "scroll",
 		tabIndex: 0
-	}, e("table", {}, e("thead", {}, m), l)), ee = e("span", { id: "table-page" }), v = e("button", {
+	}, e("table", {}, e("thead", {}, m), l)), v = e("span", { id: "table-page" }), y = e("button", {
 		textContent: "‹",
 		id: "table-back",
 		title: "Previous rows"
-	}), y = e("button", {
+	}), b = e("button", {
 		textContent: "›",
 		id: "table-next",
 		title: "Next rows"
-	}), b = (e) => {
-		f = e, x(), _.scrollTop = 0;
+	}), x = (e) => {
+		f = e, S(), _.scrollTop = 0;
 	};
-	v.onclick = () => b(f - Q), y.onclick = () => b(f + Q);
-	let x = () => {
-		l.replaceChildren(...Lr(c, r, u, d).slice(f, f + Q).map((e) => Ir(c, e, i))), ee.textContent = `${a(f + 1)} to ${a(Math.min(r.length, f + Q))} of ${a(r.length)}`, [v.disabled, y.disabled] = [f === 0, f + Q >= r.length], [...m.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
+	y.onclick = () => x(f - Q), b.onclick = () => x(f + Q);
+	let S = () => {
+		l.replaceChildren(...Br(c, r, u, d).slice(f, f + Q).map((e) => zr(c, e, i))), v.textContent = `${a(f + 1)} to ${a(Math.min(r.length, f + Q))} of ${a(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...m.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -3244,60 +3252,63 @@ function Fr(t, n, r, i) {
 			title: `Sort by ${t}`
 		});
 		r.onclick = () => {
-			d = u === n - 1 ? -d : 1, u = n - 1, b(0);
+			d = u === n - 1 ? -d : 1, u = n - 1, x(0);
 		};
-		let i = e("th", { scope: "col" }, r);
+		let i = e("th", {
+			scope: "col",
+			className: c.columns[n - 1] instanceof T ? "number" : ""
+		}, r);
 		m.append(i);
 	});
-	let S = e("button", {
+	let C = e("button", {
 		textContent: "Copy",
 		id: "copy-table"
 	});
-	S.onclick = async () => {
-		await navigator.clipboard.writeText(zr(c, r, "	")), S.textContent = "Copied";
+	C.onclick = async () => {
+		await navigator.clipboard.writeText(Hr(c, r, "	")), C.textContent = "Copied";
 	};
-	let C = e("button", {
+	let w = e("button", {
 		className: "primary",
 		textContent: "Download CSV",
 		id: "download-table"
 	});
-	C.onclick = () => h("rows.csv", new Blob([zr(c, r, ",")], { type: "text/csv" }));
-	let w = e("span", {
+	w.onclick = () => h("rows.csv", new Blob([Hr(c, r, ",")], { type: "text/csv" }));
+	let ee = e("span", {
 		className: "pages",
 		hidden: r.length <= Q
-	}, v, ee, y), te = e("button", {
+	}, y, v, b), E = e("button", {
 		textContent: "Close",
 		autofocus: !0,
 		onclick: () => s.close()
 	});
-	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: o(r.length, "row") })), _, e("div", { className: "actions" }, w, C, S, te)), x(), s.open || s.showModal();
+	_.setAttribute("role", "region"), _.setAttribute("aria-label", "Selected rows"), s.replaceChildren(e("header", {}, e("h2", { textContent: "Selected rows" }), e("small", { textContent: o(r.length, "row") })), _, e("div", { className: "actions" }, ee, w, C, E)), S(), s.open || s.showModal();
 }
-function Ir(t, n, r) {
+function zr(t, n, r) {
 	let i = t.columns.map((t) => e("td", {
 		textContent: t.text(n),
-		className: t instanceof w ? "number" : ""
-	})), a = e("tr", {}, ...t.image ? [e("td", { className: "picture" }, y(t, n, 28))] : [], e("th", {
+		className: t instanceof T ? "number" : ""
+	})), a = e("tr", {}, ...t.image ? [e("td", { className: "picture" }, b(t, n, 28))] : [], e("th", {
 		scope: "row",
-		textContent: v(t, n)
+		textContent: y(t, n)
 	}), ...i);
 	return a.onmouseenter = () => r(n), a;
 }
-function Lr(e, t, n, r) {
+function Br(e, t, n, r) {
 	if (n < -1 || n === -1 && r === 1) return t;
 	let i = e.columns[n];
-	if (i instanceof w) {
+	if (i instanceof T) {
 		let { values: e } = i;
 		return [...t].sort((t, n) => Number(Number.isNaN(e[t])) - Number(Number.isNaN(e[n])) || r * (e[t] - e[n]));
 	}
 	let a = (t) => i ? i.text(t) : e.ids.at(t), o = new Intl.Collator("en", { numeric: !0 }).compare;
 	return [...t].sort((e, t) => r * o(a(e), a(t)));
 }
-function Rr(e) {
+function Vr(e) {
 	return /^[=+\-@\t\r\n]/.test(e) && Number.isNaN(Number(e)) ? `'${e}` : e;
 }
-function zr(e, t, n) {
+function Hr(e, t, n) {
 	let r = (e) => {
-		let t = Rr(e);
+		let t = Vr(e);
 		return /["\n\r]/.test(t) || t.includes(n) ? `"${t.replaceAll("\"", "\"\"")}"` : t;
 	}, i = [
 		"id",
@@ -3305,24 +3316,24 @@ function zr(e, t, n) {
 		"x",
 		"y"
 	], a = t.map((t) => {
-		let i = e.columns.map((e) => e instanceof w ? Number.isNaN(e.values[t]) ? "" : String(e.number(t)) : e.text(t));
+		let i = e.columns.map((e) => e instanceof T ? Number.isNaN(e.values[t]) ? "" : String(e.number(t)) : e.text(t));
 		return [
 			e.ids.at(t),
 			...i,
-			...Br(e, t)
+			...Ur(e, t)
 		].map(r).join(n);
 	});
 	return `${[i.map(r).join(n), ...a].join("\n")}\n`;
 }
-function Br(e, t) {
+function Ur(e, t) {
 	if (e.exact) return [e.exact.x, e.exact.y].map((e) => String(f(e[t])));
 	let n = e.meta.maps[0].box, r = n.length / 2, i = Array.from({ length: r }, (e, t) => n[r + t] - n[t]), a = Math.max(...i) || 1;
 	return [e.x, e.y].map((e, i) => String(Number((e[t] * a / 2 + (n[i] + n[r + i]) / 2).toPrecision(7))));
 }
 // src/selection.ts
-var Vr = 8, Hr = 24, Ur = 5, Wr = 4;
-function Gr(e, t, n) {
-	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Yr(e, t, n) : Jr(n));
+var Wr = 8, Gr = 24, Kr = 5, qr = 4;
+function Jr(e, t, n) {
+	let r = e.get("selection"), i = () => r.replaceChildren(...t.selected.length ? Qr(e, t, n) : Zr(n));
 	for (let e of [
 		"selected",
 		"theme",
@@ -3330,31 +3341,31 @@ function Gr(e, t, n) {
 	]) t.listen(e, i);
 	t.listen("selected", () => e.say(t.selected.length ? `${o(t.selected.length, "point")} selected` : "")), i();
 }
-function Kr(e) {
-	return qr(e).map((t) => e.data.ids.at(t));
+function Yr(e) {
+	return Xr(e).map((t) => e.data.ids.at(t));
 }
-function qr(e) {
+function Xr(e) {
 	return [...e.selected].sort((e, t) => e - t);
 }
-function Jr(t) {
+function Zr(t) {
 	let n = e("button", {
 		className: "link",
 		textContent: "Select all shown",
 		id: "select-shown",
 		onclick: t.all
-	}), r = j("Selection");
+	}), r = N("Selection");
 	r.append(n);
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
 }
-function Yr(t, n, r) {
+function Qr(t, n, r) {
 	let i = n.selected, o = e("button", {
 		className: "link",
 		textContent: "Clear",
 		title: "Clear (Esc)",
 		id: "clear",
 		onclick: () => n.select([])
-	}), s = j("Selection");
+	}), s = N("Selection");
 	s.append(o);
 	let c = 100 * i.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
 		id: "selected-count",
@@ -3362,20 +3373,20 @@ function Yr(t, n, r) {
 	}));
 	l.append(i.length === 1 ? " point" : ` points · ${c < .1 ? "< 0.1" : c.toFixed(1)} %`);
 	let u = [s, l];
-	return n.paint.classes && u.push(Xr(n, i)), i.length > 1 && i.length < n.data.n && u.push(...Zr(n, i)), n.data.image && u.push(ti(n, i, r)), i.length === 1 && n.data.neighbors && u.push(Qr(n, i[0], r)), u.push(ni(t, n, r)), !n.query && i.length && Or(i) === null && u.push(e("p", {
+	return n.paint.classes && u.push($r(n, i)), i.length > 1 && i.length < n.data.n && u.push(...ei(n, i)), n.data.image && u.push(ii(n, i, r)), i.length === 1 && n.data.neighbors && u.push(ti(n, i[0], r)), u.push(ai(t, n, r)), !n.query && i.length && jr(i) === null && u.push(e("p", {
 		className: "hint small",
 		textContent: "This selection is too scattered for a link."
 	})), u;
 }
-function Xr(t, n) {
-	let r = [...Fn(t.paint.codes, t.names.length, n)].map((e, t) => ({
+function $r(t, n) {
+	let r = [...In(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
 	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), i = e("ul", {
 		className: "breakdown",
 		id: "breakdown"
 	});
-	for (let { n, code: o } of r.slice(0, Vr)) {
+	for (let { n, code: o } of r.slice(0, Wr)) {
 		let s = e("span", {
 			className: "share",
 			style: `width:${100 * n / r[0].n}%;background:${t.color(o)}`
@@ -3388,7 +3399,7 @@ function Xr(t, n) {
 			textContent: a(n)
 		}), s));
 	}
-	let s = r.slice(Vr);
+	let s = r.slice(Wr);
 	if (s.length) {
 		let t = s.reduce((e, t) => e + t.n, 0);
 		i.append(e("li", {
@@ -3398,17 +3409,17 @@ function Xr(t, n) {
 	}
 	return i;
 }
-function Zr(t, n) {
+function ei(t, n) {
 	let r = new Uint8Array(t.data.n);
 	for (let e of n) r[e] = 1;
-	let i = Mr(t.data.columns.filter((e) => e !== t.paint.column || e instanceof w), r);
+	let i = Fr(t.data.columns.filter((e) => e !== t.paint.column || e instanceof T), r);
 	if (i.length === 0) return [];
 	let a = e("ul", {
 		className: "apart",
 		id: "apart"
 	});
-	for (let n of i.slice(0, Ur)) {
-		let i = n.column instanceof w, o = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${s(c.mean)} vs ${s(c.meanOfRest)}` : `${$r(l.share)} vs ${$r(l.shareOfRest)}`, d = e("li", {}, e("button", {
+	for (let n of i.slice(0, Kr)) {
+		let i = n.column instanceof T, o = i ? n.column.name : `${n.column.name}: ${n.name}`, c = n, l = n, u = i ? `${s(c.mean)} vs ${s(c.meanOfRest)}` : `${ni(l.share)} vs ${ni(l.shareOfRest)}`, d = e("li", {}, e("button", {
 			className: "name",
 			textContent: o,
 			title: `Color by ${n.column.name}`,
@@ -3417,9 +3428,9 @@ function Zr(t, n) {
 		d.append(e("span", {
 			className: "n",
 			textContent: u
-		})), i && a.querySelectorAll("svg").length < Wr && d.append(ei(t, n.column, r)), a.append(d);
+		})), i && a.querySelectorAll("svg").length < qr && d.append(ri(t, n.column, r)), a.append(d);
 	}
-	let o = i.some(({ column: e }) => e instanceof C) ? "shares" : "means";
+	let o = i.some(({ column: e }) => e instanceof w) ? "shares" : "means";
 	return [
 		e("h3", { textContent: "Differs from the rest in" }),
 		a,
@@ -3429,7 +3440,7 @@ function Zr(t, n) {
 		})
 	];
 }
-function Qr(t, n, r) {
+function ti(t, n, r) {
 	let i = e("ul", {
 		className: "results",
 		id: "nearest"
@@ -3440,22 +3451,22 @@ function Qr(t, n, r) {
 	}), o = e("h3", { textContent: "Nearest in the data" });
 	return o.append(a), t.data.neighbors(n).then((o) => {
 		a.hidden = o.length === 0, a.onclick = () => t.select([n, ...o]), i.replaceChildren(...o.map((n) => {
-			let i = t.data.image ? y(t.data, n, 20) : e("span", {
+			let i = t.data.image ? b(t.data, n, 20) : e("span", {
 				className: "swatch",
 				style: `background:${t.colorOf(n)}`
 			}), a = t.paint.classes ? t.names[t.paint.codes[n]] : "", o = e("button", { onclick: () => t.select([n]) }, i, e("span", {
 				className: "name",
-				textContent: v(t.data, n)
+				textContent: y(t.data, n)
 			}), e("small", { textContent: a }));
 			return o.onfocus = o.onmouseenter = () => r.point(n), e("li", {}, o);
 		}));
 	}), e("div", {}, o, i);
 }
-function $r(e) {
+function ni(e) {
 	return `${(100 * e).toFixed(+(e < .1))} %`;
 }
-function ei(e, n, r) {
-	let { selected: i, rest: a, low: o, high: c } = Nr(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
+function ri(e, n, r) {
+	let { selected: i, rest: a, low: o, high: c } = Ir(n, r), l = Math.max(...i, ...a) || 1, [u, d] = [240, 34], f = u / i.length, p = (e) => d - e / l * (d - 2), m = i.map((e, n) => t("rect", {
 		x: (n * f + .5).toFixed(1),
 		y: p(e).toFixed(1),
 		width: (f - 1).toFixed(1),
@@ -3468,28 +3479,28 @@ function ei(e, n, r) {
 	});
 	return g.setAttribute("aria-label", `${n.name} from ${s(o)} to ${s(c)}: selected rows as bars, the rest as a line`), g.append(...m, t("path", { d: h })), g.style.color = e.themeName === "dark" ? "#6db3f2" : "#0b63a5", g;
 }
-function ti(t, n, r) {
-	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Hr);
-	for (let e = 0; e < Math.min(Hr, n.length); e++) {
-		let o = n[Math.floor(e * a)], s = y(t.data, o, 26);
-		s.title = v(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
+function ii(t, n, r) {
+	let i = e("div", { className: "sheet" }), a = Math.max(1, n.length / Gr);
+	for (let e = 0; e < Math.min(Gr, n.length); e++) {
+		let o = n[Math.floor(e * a)], s = b(t.data, o, 26);
+		s.title = y(t.data, o), s.onmouseenter = () => r.point(o), i.append(s);
 	}
 	return i;
 }
-function ni(t, n, r) {
+function ai(t, n, r) {
 	let i = e("button", {
 		className: "primary",
 		textContent: "Download ids",
 		id: "download"
 	});
-	i.onclick = () => h("ids.txt", new Blob([`${Kr(n).join("\n")}\n`], { type: "text/plain" }));
+	i.onclick = () => h("ids.txt", new Blob([`${Yr(n).join("\n")}\n`], { type: "text/plain" }));
 	let a = e("button", {
 		textContent: "Copy",
 		id: "copy",
 		title: "Copy the ids"
 	});
 	a.onclick = async () => {
-		await navigator.clipboard.writeText(Kr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
+		await navigator.clipboard.writeText(Yr(n).join("\n")), a.textContent = "Copied", setTimeout(() => a.textContent = "Copy", 1200);
 	};
 	let o = e("button", {
 		textContent: "Zoom",
@@ -3500,16 +3511,16 @@ function ni(t, n, r) {
 		textContent: "Table",
 		title: "Show the rows in a table (T)",
 		id: "table",
-		onclick: () => Fr(t, n, qr(n), r.point)
+		onclick: () => Rr(t, n, Xr(n), r.point)
 	}), c = e("button", {
 		textContent: "CSV",
 		title: "Download the rows with all columns",
 		id: "download-rows"
 	});
-	return c.onclick = () => h("rows.csv", new Blob([zr(n.data, qr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
+	return c.onclick = () => h("rows.csv", new Blob([Hr(n.data, Xr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", ri = 700, ii = class {
+var $ = "together", oi = 700, si = class {
 	dom;
 	state;
 	panes = [];
@@ -3522,7 +3533,7 @@ var $ = "together", ri = 700, ii = class {
 	updateTools = () => {};
 	mapListeners = [];
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new _(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= ri ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new _(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= oi ? $ : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -3549,7 +3560,7 @@ var $ = "together", ri = 700, ii = class {
 				t.reuse(this.dom, this.state, e), this.panes.push(t);
 				continue;
 			}
-			let n = new nr(this.dom, this.state, e, {
+			let n = new rr(this.dom, this.state, e, {
 				hover: (e, t) => this.hover(e, t.view),
 				moved: () => this.card.place(),
 				lassoEnd: () => this.lasso(!1)
@@ -3590,12 +3601,12 @@ var $ = "together", ri = 700, ii = class {
 	}
 	connect() {
 		let { dom: e, state: t } = this;
-		Pe(e, t), Be(e, t);
+		Me(e, t), ze(e, t);
 		let n = (e) => this.point(e);
-		wr(e, t, {
+		Dr(e, t, {
 			point: n,
 			visit: (e) => void this.view.zoomTo([e]).then(() => n(e))
-		}), Gr(e, t, {
+		}), Jr(e, t, {
 			zoom: () => this.zoomToSelection(),
 			all: () => t.select(t.visibleRows() ?? Array.from({ length: t.data.n }, (e, t) => t)),
 			point: n
@@ -3608,7 +3619,7 @@ var $ = "together", ri = 700, ii = class {
 		};
 		for (let e of ["shown", "rows"]) t.listen(e, r);
 		for (let e of ["paint", "rows"]) t.listen(e, i);
-		t.listen("theme", () => e.page.dataset.theme = t.themeName), this.updateTools = i, i(), this.bindTools(), me(this), new ResizeObserver(() => {
+		t.listen("theme", () => e.page.dataset.theme = t.themeName), this.updateTools = i, i(), this.bindTools(), fe(this), new ResizeObserver(() => {
 			for (let { view: e } of this.panes) e.resize();
 			this.card.place();
 		}).observe(e.get("stage"));
@@ -3660,7 +3671,7 @@ var $ = "together", ri = 700, ii = class {
 		this.dom.get("panel-toggle").setAttribute("aria-expanded", String(!e));
 	}
 	savePicture() {
-		cr(this);
+		lr(this);
 	}
 	help() {
 		let e = this.dom.get("help-dialog");
@@ -3668,10 +3679,10 @@ var $ = "together", ri = 700, ii = class {
 		let t = document.createElement("button");
 		t.textContent = "Close", t.autofocus = !0, t.onclick = () => e.close();
 		let n = document.createElement("h2");
-		n.textContent = "Keys and gestures", e.replaceChildren(n, he(this.state.data.maps.length > 1, this.state.data.neighbors !== null), t), e.showModal();
+		n.textContent = "Keys and gestures", e.replaceChildren(n, pe(this.state.data.maps.length > 1, this.state.data.neighbors !== null), t), e.showModal();
 	}
 	table() {
-		this.state.selected.length && Fr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
+		this.state.selected.length && Rr(this.dom, this.state, [...this.state.selected].sort((e, t) => e - t), (e) => this.point(e));
 	}
 	nextColumn() {
 		let e = this.state.data.columns.filter(({ kind: e }) => e !== "texts").map(({ name: e }) => e);
@@ -3686,21 +3697,21 @@ var $ = "together", ri = 700, ii = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ai(e, t) {
+async function ci(e, t) {
 	let r = new n(e), { meta: i } = t, o = i.theme === "dark" || i.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = i.title, r.get("count").textContent = i.n ? `${a(i.n)} points` : "";
 	for (let e of r.all("#tools button")) e.append(m(e.id));
 	try {
-		let e = await se(t);
+		let e = await ae(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new ii(r, new Pn(e));
-		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = i.live === null, i.live && (n.feed = new ct(n, i.live)), n;
+		let n = new si(r, new Fn(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = i.live === null, i.live && (n.feed = new st(n, i.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-function oi(e) {
+function li(e) {
 	return new Promise((t) => {
 		let n = ({ type: r, names: i }, a) => {
 			r === "data" && (e.off("msg:custom", n), t(Object.fromEntries(i.map((e, t) => [e, a[t]]))));
@@ -3708,27 +3719,27 @@ function oi(e) {
 		e.on("msg:custom", n), e.send({ type: "data" });
 	});
 }
-async function si({ model: e, el: t }) {
+async function ui({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
-	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines:not(.near) circle{fill:var(--ink);stroke:none}.near line{stroke:var(--ink);stroke-width:1.1px;opacity:.75}.near circle{stroke:var(--ink);stroke-width:1.2px}.beyond{pointer-events:none;position:absolute;inset:0;overflow:hidden}.beyond button{border:1px solid var(--line);font-variant-numeric:tabular-nums;color:var(--quiet);background:var(--panel);box-shadow:var(--shadow);pointer-events:auto;border-radius:99px;gap:4px;padding:2px 9px;font-size:12px;display:flex;position:absolute;transform:translate(-50%,-50%)}.beyond button:hover{color:var(--ink);background:var(--hover)}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;text-overflow:ellipsis;max-width:200px;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0;overflow:hidden}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}.names .row{max-width:none;padding:0 2px;font-size:11px;font-weight:400}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.range{color:var(--quiet);align-items:center;gap:8px;margin-top:8px;display:flex}.range input{border:1px solid var(--line);min-width:0;height:28px;color:var(--ink);background:var(--ground);appearance:textfield;text-overflow:ellipsis;border-radius:6px;flex:1;padding:0 8px}.range input::placeholder{color:var(--faint)}.range input::-webkit-inner-spin-button{display:none}.order{width:92px;min-width:0;color:var(--quiet);background:var(--panel);cursor:pointer;border:0;flex:0 auto;padding:0;font-size:12.5px;font-weight:400}.chips{flex-wrap:wrap;gap:6px;display:flex}.chip{border:1px solid var(--line);text-align:left;color:var(--quiet);border-radius:99px;padding:3px 9px}.chip:hover{background:var(--hover)}.chip strong{color:var(--ink);font-weight:600}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{justify-content:space-between;margin:12px 0 4px;font-size:12.5px;font-weight:600;display:flex}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;width:100%;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}.picture{width:48px}td.picture{padding:2px 10px}.pages{color:var(--quiet);font-variant-numeric:tabular-nums;flex:1 0 auto;align-items:center;gap:4px;display:flex}td.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools{gap:0}#tools button{flex:none;width:33px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <button id=\"near\" title=\"Neighbors in the data (K)\" aria-label=\"Neighbors in the data\" aria-pressed=\"false\" hidden></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"filters\" aria-label=\"Filters\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
+	r.innerHTML = "<style>.vicinal{--ground:#fcfcfb;--panel:#fff;--ink:#1b1e24;--quiet:#5a626d;--faint:#6c7480;--line:#e6e7e9;--hover:#f2f3f4;--accent:#0b63a5;--on-accent:#fff;--shadow:0 1px 2px #14181e0f, 0 6px 20px #14181e17;--radius:10px;--lightningcss-light:initial;--lightningcss-dark: ;color-scheme:light;font:13.5px/1.45 Inter,Segoe UI,system-ui,-apple-system,Helvetica Neue,Arial,sans-serif}.vicinal[data-theme=dark]{--ground:#14171c;--panel:#191d23;--ink:#e9ebee;--quiet:#a8afba;--faint:#939ba7;--line:#2b3038;--hover:#232830;--accent:#6db3f2;--on-accent:#0d1116;--shadow:0 1px 2px #0006, 0 6px 24px #0006;--lightningcss-light: ;--lightningcss-dark:initial;color-scheme:dark}.vicinal *,.vicinal :before,.vicinal :after{box-sizing:border-box}.vicinal [hidden]{display:none!important}.vicinal{width:100%;height:100%;color:var(--ink);background:var(--ground);-webkit-font-smoothing:antialiased;outline:none;position:relative;overflow:hidden;container-type:size}.layout{grid-template:minmax(0,1fr)/minmax(0,1fr) 300px;width:100%;height:100%;display:grid}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}button,input,select{font:inherit;color:inherit}button{cursor:pointer;background:0 0;border:0}button:disabled{visibility:hidden}:focus-visible{outline:2px solid var(--accent);outline-offset:1px}#stage{min-width:0;height:100%;position:relative;overflow:hidden}#panes{background:var(--line);grid-auto-rows:minmax(0,1fr);gap:1px;display:grid;position:absolute;inset:0}.pane{background:var(--ground);min-width:0;position:relative;overflow:hidden}.map-name{white-space:nowrap;text-overflow:ellipsis;pointer-events:none;max-width:calc(100% - 28px);margin:0;font-size:14px;font-weight:600;position:absolute;top:12px;left:16px;overflow:hidden}.map{cursor:default;touch-action:none;width:100%;height:100%;display:block}.map:focus-visible{outline-offset:-3px}.map.drawing{cursor:crosshair}.contours,.lines,.lasso,.names{pointer-events:none;width:100%;height:100%;position:absolute;inset:0;overflow:hidden}.lines line{stroke:var(--ink);stroke-width:.8px;opacity:.7}.lines:not(.near) circle{fill:var(--ink);stroke:none}.near line{stroke:var(--ink);stroke-width:1.1px;opacity:.75}.near circle{stroke:var(--ink);stroke-width:1.2px}.beyond{pointer-events:none;position:absolute;inset:0;overflow:hidden}.beyond button{border:1px solid var(--line);font-variant-numeric:tabular-nums;color:var(--quiet);background:var(--panel);box-shadow:var(--shadow);pointer-events:auto;border-radius:99px;gap:4px;padding:2px 9px;font-size:12px;display:flex;position:absolute;transform:translate(-50%,-50%)}.beyond button:hover{color:var(--ink);background:var(--hover)}.lasso path{fill:color-mix(in srgb, var(--accent) 12%, transparent);stroke:var(--accent);stroke-width:1.6px;stroke-dasharray:5 3}.names span{letter-spacing:.005em;white-space:nowrap;color:var(--ink);paint-order:stroke fill;-webkit-text-stroke:3px color-mix(in srgb, var(--ground) 85%, transparent);padding:0 4px;font-size:12.5px;font-weight:600;position:absolute;top:0;left:0}.names .level1{font-size:11.5px;font-weight:550}.names .level2{font-size:11px;font-weight:500}.names .row{padding:0 2px;font-size:11px;font-weight:400}#maps{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:calc(100% - 24px);box-shadow:var(--shadow);gap:2px;padding:3px;display:flex;position:absolute;top:12px;right:12px;overflow:auto}#maps button{white-space:nowrap;color:var(--quiet);border-radius:7px;padding:4px 10px}#maps button:hover{background:var(--hover)}#maps button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools{border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);box-shadow:var(--shadow);align-items:center;gap:2px;padding:4px;display:flex;position:absolute;bottom:16px;left:16px}#tools button{width:30px;height:30px;color:var(--quiet);border-radius:7px;place-items:center;display:grid}#tools button:hover{background:var(--hover);color:var(--ink)}#tools button[aria-pressed=true]{color:var(--accent);background:color-mix(in srgb, var(--accent) 12%, transparent)}#tools hr{background:var(--line);border:0;width:1px;height:18px;margin:0 4px}.icon{fill:none;stroke:currentColor;stroke-width:1.4px;stroke-linecap:round;stroke-linejoin:round;width:16px;height:16px}#card{z-index:3;border:1px solid var(--line);border-radius:var(--radius);background:var(--panel);max-width:340px;box-shadow:var(--shadow);pointer-events:none;gap:12px;padding:10px 12px;display:flex;position:absolute;top:0;left:0}#card .texts{min-width:0}#card .id{overflow-wrap:anywhere;font-weight:600}#card .label{color:var(--quiet);align-items:center;gap:6px;margin-top:2px;display:flex}#card .label .name{overflow-wrap:anywhere}#card dl{grid-template-columns:auto 1fr;gap:1px 10px;margin:6px 0 0;font-size:12.5px;display:grid}#card dt{color:var(--faint)}#card dd{overflow-wrap:anywhere;white-space:pre-line;-webkit-line-clamp:5;-webkit-box-orient:vertical;margin:0;display:-webkit-box;overflow:hidden}.thumbnail{image-rendering:pixelated;background:#000;border-radius:5px;flex:none}.swatch{border-radius:50%;flex:none;width:10px;height:10px}#busy{color:var(--quiet);background:var(--ground);justify-content:center;align-items:center;gap:10px;display:flex;position:absolute;inset:0}#busy.failed{text-align:center;padding:0 15%}#busy.failed .spinner{display:none}.spinner{border:2px solid var(--line);border-top-color:var(--accent);border-radius:50%;width:14px;height:14px;animation:.8s linear infinite turn}@keyframes turn{to{transform:rotate(1turn)}}@media (prefers-reduced-motion:reduce){.spinner{animation:none}}#panel{border-left:1px solid var(--line);background:var(--panel);flex-direction:column;min-width:0;height:100%;display:flex;overflow:hidden auto}.closed #panel{display:none}#panel>header{padding:22px 20px 14px}h1{letter-spacing:-.012em;overflow-wrap:anywhere;margin:0;font-size:18px;font-weight:650;line-height:1.25}#count{color:var(--quiet);font-variant-numeric:tabular-nums;margin:3px 0 0}#panel>*{flex:none}#panel>section{border-top:1px solid var(--line);padding:14px 20px}#panel>#find{border-top:0;padding-top:0}h2{align-items:baseline;gap:8px;margin:0 0 8px;font-size:13px;font-weight:600;display:flex}h2 .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}h2 small{color:var(--faint);flex:none;font-weight:400}h2 .link{flex:none;margin-left:auto}.link{color:var(--accent);padding:0;font-weight:500}.link:hover{text-underline-offset:2px;text-decoration:underline}.hint{color:var(--quiet);margin:0}kbd{border:1px solid var(--line);color:var(--quiet);background:var(--ground);border-bottom-width:2px;border-radius:4px;padding:0 5px;font:11.5px/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}.search{border:1px solid var(--line);background:var(--ground);border-radius:8px;align-items:center;gap:8px;padding:0 8px 0 10px;display:flex}.search:focus-within{border-color:var(--accent)}.search .glyph{color:var(--faint);display:grid}.search input{background:0 0;border:0;outline:0;flex:1;min-width:0;height:34px}.search input::placeholder{color:var(--faint)}.search input::-webkit-search-cancel-button{display:none}ul{margin:0;padding:0;list-style:none}.summary{color:var(--quiet);justify-content:space-between;margin:10px 0 4px;display:flex}.results{max-height:220px;margin:0 -8px;overflow:auto}.results button{text-align:left;border-radius:6px;align-items:center;gap:8px;width:100%;padding:4px 8px;display:flex}.results button:hover,.results button:focus-visible{background:var(--hover)}.results .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.results small{text-overflow:ellipsis;white-space:nowrap;text-align:right;min-width:0;color:var(--faint);flex:1;overflow:hidden}#panel>#legend{flex-direction:column;display:flex}#panel>#legend:has(li:nth-child(6)){flex:0 auto;min-height:210px}.classes{min-height:0;margin:0 -8px;overflow:hidden auto}.classes li{display:flex;position:relative}.class{text-align:left;border-radius:6px;flex:1;align-items:center;gap:10px;min-width:0;padding:4px 8px 5px;display:flex;position:relative}.classes li:hover .class{background:var(--hover)}.class .name{overflow-wrap:anywhere;-webkit-line-clamp:2;-webkit-box-orient:vertical;flex:1;line-height:1.3;display:-webkit-box;overflow:hidden}.n{color:var(--quiet);font-variant-numeric:tabular-nums;flex:none}.class[aria-pressed=false]{color:var(--faint)}.class[aria-pressed=false] .swatch{opacity:.3}.class[aria-pressed=false] .name{text-decoration:line-through;-webkit-text-decoration-color:var(--faint);text-decoration-color:var(--faint)}.only{opacity:0;color:var(--accent);background:var(--hover);border-radius:5px;padding:0 8px;font-size:12.5px;position:absolute;top:2px;bottom:2px;right:4px}.classes li:hover .only,.only:focus-visible{opacity:1}.chooser{align-items:center;gap:10px;margin-bottom:10px;display:flex}.chooser label{flex:none;font-size:13px;font-weight:600}.chooser select,.parameters select{border:1px solid var(--line);min-width:0;height:30px;color:var(--ink);background:var(--ground);border-radius:7px;flex:1;padding:0 6px}.kinds{background:var(--hover);border-radius:8px;gap:2px;margin-bottom:12px;padding:2px;display:flex}.kinds button{color:var(--quiet);border-radius:6px;flex:1;padding:2px 6px;font-size:12.5px}.kinds button[aria-pressed=true]{color:var(--ink);background:var(--panel);box-shadow:0 1px 2px #0000001f}.scale .bar{border-radius:5px;height:10px}.ticks{height:20px;color:var(--quiet);font-variant-numeric:tabular-nums;margin-top:4px;font-size:12.5px;position:relative}.tick{white-space:nowrap;position:absolute;transform:translate(-50%)}.tick.first{transform:none}.tick.last{transform:translate(-100%)}.range{color:var(--quiet);align-items:center;gap:8px;margin-top:8px;display:flex}.range input{border:1px solid var(--line);min-width:0;height:28px;color:var(--ink);background:var(--ground);appearance:textfield;text-overflow:ellipsis;border-radius:6px;flex:1;padding:0 8px}.range input::placeholder{color:var(--faint)}.range input::-webkit-inner-spin-button{display:none}.order{width:92px;min-width:0;color:var(--quiet);background:var(--panel);cursor:pointer;border:0;flex:0 auto;padding:0;font-size:12.5px;font-weight:400}.chips{flex-wrap:wrap;gap:6px;display:flex}.chip{border:1px solid var(--line);text-align:left;color:var(--quiet);border-radius:99px;padding:3px 9px}.chip:hover{background:var(--hover)}.chip strong{color:var(--ink);font-weight:600}.missing{align-items:center;gap:10px;margin:6px 0 0;display:flex}.missing .name{flex:1}.small{margin-top:2px;font-size:12px}.size{color:var(--quiet);margin:0 0 8px}.size strong{letter-spacing:-.02em;color:var(--ink);font-variant-numeric:tabular-nums;font-size:22px;font-weight:650}.breakdown li{grid-template-columns:minmax(0,1fr) auto;gap:0 10px;padding:2px 0 5px;display:grid}.breakdown .name{text-overflow:ellipsis;white-space:nowrap;overflow:hidden}.breakdown .share{border-radius:2px;grid-column:1/-1;min-width:3px;height:3px}.breakdown .rest{color:var(--faint)}h3{justify-content:space-between;margin:12px 0 4px;font-size:12.5px;font-weight:600;display:flex}.apart li{grid-template-columns:minmax(0,1fr) auto;gap:1px 10px;padding:2px 0 4px;display:grid}.apart .name{text-align:left;text-overflow:ellipsis;white-space:nowrap;padding:0;overflow:hidden}.apart .name:hover{color:var(--accent)}.histogram{grid-column:1/-1;width:100%;height:34px}.histogram rect{fill:currentColor;opacity:.75}.histogram path{fill:none;stroke:var(--ink);stroke-width:1.2px;vector-effect:non-scaling-stroke}.sheet{flex-wrap:wrap;gap:4px;margin-top:10px;display:flex}.sheet .thumbnail{border-radius:3px}.actions{flex-wrap:wrap;gap:6px;margin-top:12px;display:flex}.actions button{white-space:nowrap;border:1px solid var(--line);border-radius:8px;height:32px;padding:0 10px;font-weight:500}.actions button:hover{background:var(--hover)}.actions .primary{color:var(--on-accent);background:var(--accent);border-color:#0000;flex:1}.actions .primary:hover{background:color-mix(in srgb, var(--accent) 88%, var(--ink))}.stage strong{font-weight:600}progress{background:var(--line);width:100%;height:4px;accent-color:var(--accent);border:0;border-radius:2px;margin:8px 0;display:block;overflow:hidden}progress::-webkit-progress-bar{background:var(--line)}progress::-webkit-progress-value{background:var(--accent);transition:width .15s}.facts{color:var(--quiet);grid-template-columns:1fr auto;gap:2px 10px;margin:8px 0 0;display:grid}.facts dd{text-align:right;color:var(--ink);font-variant-numeric:tabular-nums;margin:0}.parameters{gap:4px;margin-top:10px;display:grid}.parameters label{color:var(--quiet);grid-template-columns:1fr 116px;align-items:center;display:grid}.parameters input{border:1px solid var(--line);background:var(--ground);height:28px;color:var(--ink);border-radius:6px;padding:0 8px}#live .actions button{align-items:center;gap:5px;padding:0 8px;display:inline-flex}#live .actions svg{width:12px;height:12px}.unseen{clip-path:inset(50%);width:1px;height:1px;position:absolute;overflow:hidden}dialog{border:1px solid var(--line);max-width:min(820px,92%);max-height:86%;color:var(--ink);background:var(--panel);box-shadow:var(--shadow);border-radius:12px;padding:20px 22px}dialog[open]{flex-direction:column;display:flex}dialog::backdrop{background:#00000059}dialog h2{font-size:16px}dialog>header{align-items:baseline;gap:12px;display:flex}dialog>header small{color:var(--quiet)}dialog>button{border:1px solid var(--line);border-radius:8px;align-self:flex-end;height:32px;margin-top:12px;padding:0 12px}.keys{grid-template-columns:repeat(2,auto minmax(0,1fr));gap:5px 12px;margin:4px 0 0;display:grid;overflow:auto}.keys dt{text-align:right}.keys dd{margin:0;padding-right:12px}.scroll{border:1px solid var(--line);border-radius:8px;min-height:0;overflow:auto}table{border-collapse:collapse;width:100%;font-size:12.5px}th,td{text-align:left;text-overflow:ellipsis;white-space:nowrap;border-bottom:1px solid var(--line);max-width:320px;padding:4px 10px;overflow:hidden}th{font-weight:500}thead th{background:var(--panel);position:sticky;top:0}thead button{padding:0;font-weight:600}th[aria-sort=ascending] button:after{content:\" ↑\"}th[aria-sort=descending] button:after{content:\" ↓\"}.picture{width:48px}td.picture{padding:2px 10px}.pages{color:var(--quiet);font-variant-numeric:tabular-nums;flex:1 0 auto;align-items:center;gap:4px;display:flex}td.number,th.number{text-align:right;font-variant-numeric:tabular-nums}tbody tr:hover{background:var(--hover)}@container (width<=720px){.layout{grid-template:minmax(0,1fr) 42cqh/minmax(0,1fr)}.closed .layout{grid-template:minmax(0,1fr)/minmax(0,1fr)}#panel{border-top:1px solid var(--line);border-left:0}#tools{justify-content:center;bottom:8px;left:8px;right:8px;overflow:auto}#tools hr,#tools #smaller,#tools #larger{display:none}#tools{gap:0}#tools button{flex:none;width:33px;height:34px}.keys{grid-template-columns:auto minmax(0,1fr)}}</style><div class=\"vicinal\" data-theme=\"light\">\n<div class=\"layout\">\n<main id=\"stage\">\n  <div id=\"panes\"></div>\n  <div id=\"card\" role=\"status\" hidden></div>\n  <div id=\"busy\" role=\"status\"><span class=\"spinner\"></span><span id=\"busy-text\">Loading</span></div>\n  <div id=\"maps\" role=\"group\" aria-label=\"Maps\" hidden></div>\n  <div id=\"tools\" role=\"toolbar\" aria-label=\"Map tools\">\n    <button id=\"zoom-in\" title=\"Zoom in (+)\" aria-label=\"Zoom in\"></button>\n    <button id=\"zoom-out\" title=\"Zoom out (−)\" aria-label=\"Zoom out\"></button>\n    <button id=\"fit\" title=\"Show everything (0)\" aria-label=\"Show everything\"></button>\n    <hr>\n    <button id=\"lasso\" title=\"Lasso (L, or hold Shift and drag)\" aria-label=\"Lasso\" aria-pressed=\"false\"></button>\n    <button id=\"show-names\" title=\"Names on the map (N)\" aria-label=\"Names on the map\" aria-pressed=\"true\"></button>\n    <button id=\"density\" title=\"Contours of the density (C)\" aria-label=\"Contours of the density\" aria-pressed=\"false\"></button>\n    <button id=\"near\" title=\"Neighbors in the data (K)\" aria-label=\"Neighbors in the data\" aria-pressed=\"false\" hidden></button>\n    <hr>\n    <button id=\"smaller\" title=\"Smaller points ([)\" aria-label=\"Smaller points\"></button>\n    <button id=\"larger\" title=\"Larger points (])\" aria-label=\"Larger points\"></button>\n    <hr>\n    <button id=\"save\" title=\"Save a picture (S)\" aria-label=\"Save a picture\"></button>\n    <button id=\"theme\" title=\"Dark or light (D)\" aria-label=\"Dark or light\"></button>\n    <button id=\"help\" title=\"Keys (?)\" aria-label=\"Keys and gestures\"></button>\n    <button id=\"panel-toggle\" title=\"Panel (P)\" aria-label=\"Panel\" aria-expanded=\"true\"></button>\n  </div>\n</main>\n<aside id=\"panel\" aria-label=\"About the map\">\n  <header>\n    <h1 id=\"title\"></h1>\n    <p id=\"count\" aria-live=\"polite\"></p>\n  </header>\n  <section id=\"live\" aria-label=\"Layout\" hidden></section>\n  <section id=\"find\" aria-label=\"Search\">\n    <label class=\"search\"><span class=\"glyph\"></span><input id=\"query\" type=\"search\" placeholder=\"Search\" autocomplete=\"off\" spellcheck=\"false\" aria-label=\"Search ids, text and classes\"><kbd>/</kbd></label>\n    <div id=\"found\" hidden></div>\n  </section>\n  <section id=\"legend\" aria-label=\"Legend\" hidden></section>\n  <section id=\"filters\" aria-label=\"Filters\" hidden></section>\n  <section id=\"selection\" aria-label=\"Selection\"></section>\n</aside>\n</div>\n<div id=\"said\" class=\"unseen\" aria-live=\"polite\"></div>\n<dialog id=\"help-dialog\" aria-label=\"Keys and gestures\"></dialog>\n<dialog id=\"table-dialog\" aria-label=\"Selected rows\"></dialog>\n<dialog id=\"picture-dialog\" aria-label=\"Save a picture\"></dialog>\n</div>\n";
 	let i = (e) => {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
 	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation()), r.getElementById("busy-text").textContent = "Waiting for Python; without a kernel, run the cell again";
-	let a = await oi(e), o = await ai(r, {
+	let a = await li(e), o = await ci(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
-			return t ? D(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
+			return t ? k(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = ci(o, e);
+	}), s = di(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function ci({ state: e, panes: t }, n) {
+function di({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3740,7 +3751,7 @@ function ci({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(li(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(fi(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colorBy(t);
@@ -3753,12 +3764,12 @@ function ci({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", li(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", fi(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function li(e) {
+function fi(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var ui = { render: si };
-export { ui as default };
+var pi = { render: ui };
+export { pi as default };
