@@ -59,10 +59,14 @@ def test_small_data_has_more_and_weaker_negatives() -> None:
     )
 
 
-@pytest.mark.parametrize("seed", [0, 1])
-def test_small_data_keeps_its_neighbors(digits: NDArray[np.float32], seed: int) -> None:
+def test_small_data_has_weaker_negatives_by_default() -> None:
+    assert LargeVis()._recipe(100, 0).plan.repulsion_strength < LargeVis()._recipe(20_000, 0).plan.repulsion_strength
+    assert LargeVis(gamma=3.0)._recipe(100, 0).plan.repulsion_strength == 3.0
+
+
+def test_small_data_keeps_its_neighbors(digits: NDArray[np.float32], global_random_seed: int) -> None:
     """With a few strong negatives the recall is 0.53; that of t-SNE 0.59."""
-    assert neighbor_recall(digits, LargeVis(random_state=seed).fit_transform(digits)) > 0.545
+    assert neighbor_recall(digits, LargeVis(random_state=global_random_seed).fit_transform(digits)) > 0.555
 
 
 def test_loaded_model_transforms_identically(digits: NDArray[np.float32], tmp_path: Path) -> None:

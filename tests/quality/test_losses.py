@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from vicinal import UMAP, LargeVis, Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph, losses
+from vicinal import UMAP, Layout, Schedule, find_neighbors, fit_ab, fuzzy_graph, losses
 from vicinal.graph.graph import Graph
 from vicinal.layout.sampled import run_layout
+from vicinal.pipeline.recipe import LARGEVIS_GAMMA
 from vicinal.quality import losses as pairs
 from vicinal.runtime.progress import Progress
 
@@ -32,7 +33,7 @@ LOSSES: dict[str, Evaluate] = {
 
 def test_default_gamma_is_that_of_largevis() -> None:
     default = inspect.signature(losses.negative_log_likelihood).parameters["gamma"].default
-    assert default == LargeVis().gamma
+    assert default == LARGEVIS_GAMMA
 
 
 @pytest.fixture(scope="module")

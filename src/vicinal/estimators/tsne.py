@@ -21,6 +21,8 @@ from vicinal.neighbors.metrics import KEYWORD_ALIASES, PRECOMPUTED, check_metric
 from vicinal.neighbors.training_data import TrainingDistances
 from vicinal.pipeline.fit import ArrayExecutor, Listeners
 from vicinal.pipeline.recipe import (
+    LARGEVIS_GAMMA,
+    LARGEVIS_SMALL_GAMMA,
     NEIGHBORS_PER_PERPLEXITY,
     SMALL_NEGATIVES,
     EntropicAffinity,
@@ -333,7 +335,9 @@ class LargeVis(MapEstimator):
         Effective number of neighbors. {NEIGHBORS_PER_PERPLEXITY} times as many are searched. The authors' program uses
         50 and ``gamma`` 7. On Fashion-MNIST (70,000 images) the 10-NN accuracy is 0.792 with (15, 7), 0.824 with
         (8, 20), and t-SNE's is 0.839.""")
-    gamma: float = parameter(20.0, [NOT_NEGATIVE], "Weight of the negative samples (lambda of eq. 23).")
+    gamma: float | None = parameter(None, [NOT_NEGATIVE, None], f"""
+        Weight of the negative samples (lambda of eq. 23). None means {LARGEVIS_SMALL_GAMMA:g} up to {SMALL_ROWS:,}
+        rows, otherwise {LARGEVIS_GAMMA:g}.""")
     metric: Any = like(UMAP)
     metric_kwds: dict[str, Any] | None = like(UMAP)
     n_epochs: int | None = parameter(None, [whole(0), None], """
@@ -358,13 +362,18 @@ class LargeVis(MapEstimator):
         self._validate_params()
         check_metric(self.metric, self.metric_kwds)
 
+    def _weight_of_negatives(self, n: int) -> float:
+        if self.gamma is not None:
+            return float(self.gamma)
+        return LARGEVIS_SMALL_GAMMA if n <= SMALL_ROWS else LARGEVIS_GAMMA
+
     def _recipe(self, n: int, seed: int) -> Recipe:
         plan = LargeVisPlan(
             Forces(CAUCHY, "largevis"),
             epoch_stops(self.n_epochs),
             self.learning_rate,
             int(self.negative_sample_rate),
-            self.gamma,
+            self._weight_of_negatives(n),
             placement_seed=int(self.transform_seed),
         )
         affinity = EntropicAffinity(float(self.perplexity), normalized=False)

@@ -69,11 +69,10 @@ SAMPLES_PER_ROW, LARGE_SAMPLES_PER_ROW, LEAST_EPOCHS = 4_000, 2_400, 100
 LARGEVIS_SINGLE = 0.2
 # Fashion-MNIST, mean of 2 seeds: 10-NN accuracy 0.829 in 28 s of processor time with two sweeps, in 21 s with one.
 LARGEVIS_SWEEPS, LARGEVIS_LARGE_SWEEPS = 2, 1
-# A few negatives of weight 20 are a noise that breaks small data into beads. Small data therefore draws more of them,
-# each with its share of the weight: the expected forces are the same. Recall@15 with 5 in two sweeps and 20 in four, 1
-# seed: 26 groups of 300 rows 0.347, 0.384 (t-SNE 0.429); a tree of 3,000 rows 0.785, 0.806 (0.848); 700 cells 0.173,
-# 0.176 (0.219). Short pushes do not help: 26 groups 0.221 with a limit of 0.125.
-LARGEVIS_SMALL_SWEEPS, SMALL_NEGATIVES = 4, 4
+# A few negatives of a large weight are a noise that breaks small data into beads. Small data therefore draws more of
+# them, each with its share of a lower weight (docs/decisions/2026-11-largevis-small.md). Short pushes do not help.
+LARGEVIS_GAMMA, LARGEVIS_SMALL_GAMMA = 20.0, 12.0
+LARGEVIS_SMALL_SWEEPS, SMALL_NEGATIVES = 4, 8
 
 # t-SNE's new rows: each moves in the fixed landscape of the map.
 TSNE_PLACEMENT = Phase(100, 1.5, 0.1, 0.8)

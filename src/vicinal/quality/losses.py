@@ -242,7 +242,7 @@ def negative_log_likelihood(
 ) -> Loss:
     """Compute c5, the cost of LargeVis (eq. 23 with q of eq. 21).
 
-    ``gamma`` is the survey's λ; its default is that of :class:`vicinal.LargeVis`.
+    ``gamma`` is the survey's λ; its default is that of :class:`vicinal.LargeVis` for large data.
     """
     pairs = Pairs(graph, embedding, samples, seed, n_jobs)
     everywhere, error = pairs.over_all("repel_cost", CAUCHY)
