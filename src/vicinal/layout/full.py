@@ -48,9 +48,7 @@ class Box:
     spacing: float
 
 
-def enclose(
-    low: NDArray[np.float32], high: NDArray[np.float32], transforms: cpu.Transforms, n_rows: int = 0
-) -> Box:
+def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: cpu.Transforms, n_rows: int = 0) -> Box:
     """Return the grid around the box from ``low`` to ``high``, which has ``n_rows`` rows in it.
 
     The grid depends on these only, so that an iteration does not depend on earlier ones.
