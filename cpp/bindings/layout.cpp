@@ -1,14 +1,17 @@
 // Bindings of the sampled layout and of the full layout (t-SNE).
 #include "bindings/binding.hpp"
 #include "layout/full_layout.hpp"
+#include "layout/grid_convolution.hpp"
 #include "layout/layout_kernels.hpp"
 #include "layout/sampled_layout.hpp"
 
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
+#include <array>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -445,6 +448,28 @@ Grid full_grid(const std::vector<Size>& shape, const std::vector<float>& origin,
 }  // namespace
 
 void bind_full_layout(nb::module_& m) {
+    nb::class_<GridConvolution>(m, "GridConvolution")
+        .def(
+            "__init__",
+            [](GridConvolution* self, std::array<Size, 3> padded, In<float, 1> transfer) {
+                new (self)
+                    GridConvolution(padded, std::vector<float>(transfer.data(), transfer.data() + transfer.shape(0)));
+            },
+            "padded"_a, "transfer"_a)
+        .def(
+            "__call__",
+            [](GridConvolution& self, In<float, 1> values, std::array<Size, 3> nodes, int n_jobs) {
+                Size size = 1;
+                for (const Size axis : nodes) size *= axis;
+                require(size == static_cast<Size>(values.shape(0)), "values and nodes differ in their number");
+                auto out = make<float>(size);
+                run(n_jobs, [&](ThreadTeam& team) {
+                    self.run(values.data(), nodes, out.data(), team);
+                    return 0;
+                });
+                return out;
+            },
+            "values"_a, "nodes"_a, "n_jobs"_a);
     nb::class_<FullLayout>(m, "FullLayout")
         .def(
             "__init__",

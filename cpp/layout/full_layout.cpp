@@ -75,12 +75,20 @@ void FullLayout::spread(const Grid& grid, float* density, ThreadTeam& team) {
 
 void FullLayout::bounds(float* low, float* high) const {
     const Matrix places = sources();
-    for (Size c = 0; c < dim_; ++c) low[c] = high[c] = places.rows > 0 ? places.row(0)[c] : 0.0f;
-    for (Size i = 0; i < places.rows; ++i)
-        for (Size c = 0; c < dim_; ++c) {
-            low[c] = std::min(low[c], places.row(i)[c]);
-            high[c] = std::max(high[c], places.row(i)[c]);
-        }
+    // Blocks of rows, so that the compiler compares whole vectors.
+    const Size block = std::min<Size>(sum_lanes, places.rows), width = block * dim_;
+    std::vector<float> least(places.data, places.data + width), most = least;
+    const auto compare = [&](const float* values) {
+        for (Size k = 0; k < width; ++k) least[k] = std::min(least[k], values[k]);
+        for (Size k = 0; k < width; ++k) most[k] = std::max(most[k], values[k]);
+    };
+    for (Size i = 0; i + block <= places.rows && block > 0; i += block) compare(places.row(i));
+    if (block > 0) compare(places.row(places.rows - block));
+    for (Size c = 0; c < dim_; ++c) low[c] = high[c] = block > 0 ? least[c] : 0.0f;
+    for (Size k = 0; k < width; ++k) {
+        low[k % dim_] = std::min(low[k % dim_], least[k]);
+        high[k % dim_] = std::max(high[k % dim_], most[k]);
+    }
 }
 
 void FullLayout::find_field(ThreadTeam& team) {

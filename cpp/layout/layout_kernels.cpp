@@ -4,6 +4,7 @@
 
 #include "base/scratch.hpp"
 #include "layout/density_term.hpp"
+#include "layout/grid_fourier.hpp"
 #include "layout/grid_interpolation.hpp"
 #include "layout/layout_sweep.hpp"
 #include "layout/student_field.hpp"
@@ -131,6 +132,7 @@ const LayoutKernels layout_kernels{
     .student_field = student_field_any,
     .grid_spread = grid_spread_any,
     .grid_gather = grid_gather_any,
+    .convolve_grid = convolve_grid,
 };
 
 }  // namespace vicinal::VICINAL_LEVEL

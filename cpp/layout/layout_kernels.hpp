@@ -5,6 +5,7 @@
 #include "base/parallel.hpp"
 #include "layout/density_row.hpp"
 #include "layout/full_layout_task.hpp"
+#include "layout/grid_convolution_task.hpp"
 #include "layout/layout_task.hpp"
 
 namespace vicinal {
@@ -34,6 +35,7 @@ struct LayoutKernels {
     void (*grid_spread)(const Grid& grid, const float* points, Size n, float* shares, float* out, ThreadTeam& team);
     void (*grid_gather)(const Grid& grid, const float* nodes, const float* points, Size n, float* potential,
                         float* field, ThreadTeam& team);
+    void (*convolve_grid)(const ConvolutionTask& task, ThreadTeam& team);
 };
 
 VICINAL_KERNELS(LayoutKernels, layout_kernels)

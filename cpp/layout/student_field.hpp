@@ -16,6 +16,8 @@
 #if !defined(VICINAL_ONE_LANE)
 #include "base/parallel.hpp"
 #include "base/scratch.hpp"
+
+#include <cstring>
 #endif
 
 namespace vicinal::VICINAL_LEVEL {
@@ -56,7 +58,21 @@ VICINAL_INLINE void attract_row_of_any_width(const AttractTask& t, Size i) {
 
 namespace vicinal::VICINAL_LEVEL {
 
+// The edges are read once per iteration, and they exceed the caches: they are fetched this many edges ahead.
+constexpr Size attract_ahead = 512;
 constexpr int sum_parts = static_cast<int>(sum_lanes) / lanes;
+
+// Adds the second half of 2 * Half numbers to the first, until lane[0] is the sum of all.
+template <int Half>
+VICINAL_INLINE void add_halves(float* lane) {
+    typedef float Part __attribute__((vector_size(Half * sizeof(float))));
+    Part low, high;
+    std::memcpy(&low, lane, sizeof low);
+    std::memcpy(&high, lane + Half, sizeof high);
+    low += high;
+    std::memcpy(lane, &low, sizeof low);
+    if constexpr (Half > 1) add_halves<Half / 2>(lane);
+}
 
 // sum_lanes running sums.
 struct LaneSums {
@@ -68,8 +84,7 @@ struct LaneSums {
     VICINAL_INLINE float total() const {
         alignas(64) float lane[sum_lanes];
         for (int p = 0; p < sum_parts; ++p) store(lane + p * lanes, part[p]);
-        for (Size half = sum_lanes / 2; half > 0; half /= 2)
-            for (Size l = 0; l < half; ++l) lane[l] += lane[l + half];
+        add_halves<sum_lanes / 2>(lane);
         return lane[0];
     }
 };
@@ -80,7 +95,9 @@ VICINAL_INLINE void attract_row(const AttractTask& t, Size i) {
     const float per_dof = 1.0f / t.dof;
     LaneSums sum[Dim];
     for (LaneSums& s : sum) s.clear();
-    for (Size e = t.start[i]; e < t.start[i + 1]; e += sum_lanes)
+    for (Size e = t.start[i]; e < t.start[i + 1]; e += sum_lanes) {
+        prefetch(t.tails + e + attract_ahead, sum_lanes * sizeof(Index));
+        prefetch(t.weights + e + attract_ahead, sum_lanes * sizeof(float));
         for (int p = 0; p < sum_parts; ++p) {
             const Int tail = load<Int>(t.tails + e + p * lanes);
             Float difference[Dim] = {};
@@ -96,6 +113,7 @@ VICINAL_INLINE void attract_row(const AttractTask& t, Size i) {
             const Float coefficient = attraction(load<Float>(t.weights + e + p * lanes), d2, per_dof);
             for (int c = 0; c < Dim; ++c) sum[c].part[p] += coefficient * difference[c];
         }
+    }
     for (int c = 0; c < Dim; ++c) t.pull[i * Dim + c] = sum[c].total();
 }
 

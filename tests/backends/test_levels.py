@@ -48,6 +48,10 @@ for dim in (1, 2, 3, 6):
         out[f"loss {dim} {samples}"] = np.array([loss.value, loss.standard_error])
 attract, repel = _core.force_table(np.geomspace(1e-30, 1e30, 500).astype(np.float32), "umap", 1.577, 0.8951, 1.0)
 out["attract"], out["repel"] = attract, repel
+for padded in ([1, 1, 90], [54, 1, 96], [24, 30, 32]):
+    nodes, waves = [max(1, length // 2 - 1) for length in padded], [length // 2 + 1 for length in padded]
+    convolve = _core.GridConvolution(padded, np.resize(given["start"], int(np.prod(waves))))
+    out[f"convolution {padded}"] = convolve(np.resize(given["rows"], int(np.prod(nodes))), nodes, 1)
 for width in (40, 160):
     for metric in VECTOR_METRICS:
         for method in ("exact", "approximate"):

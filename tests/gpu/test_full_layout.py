@@ -60,7 +60,7 @@ def test_potential_of_a_grid_is_that_of_the_cpu(place: Any, graph: Graph, dim: i
     nodes = here.spread(list(box.shape), list(box.origin), box.spacing, 1)
     np.testing.assert_allclose(place.to_numpy(density), nodes, atol=1e-4)
     host = cpu.Transforms(1)
-    expected = Convolution(box.padded, box.spacing, 1.0, host)(nodes.reshape(box.shape))
+    expected = Convolution(host.lengths(box.padded), box.spacing, 1.0, host)(nodes.reshape(box.shape))
     np.testing.assert_allclose(place.to_numpy(found), expected, atol=2e-3)
 
 

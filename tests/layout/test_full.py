@@ -108,6 +108,17 @@ def test_grid_encloses_the_points_with_room_for_the_splines(width: float, n_comp
         assert box.spacing <= 2 * SPACING
 
 
+@pytest.mark.parametrize(("n_rows", "n_components"), [(30_000, 2), (50_000, 2), (50_000, 1)])
+def test_only_wide_maps_with_many_rows_per_area_get_a_coarser_grid(n_rows: int, n_components: int) -> None:
+    def spacing(width: float) -> float:
+        high = np.full(n_components, width, np.float32)
+        return enclose(np.zeros_like(high), high, cpu.Transforms(1), n_rows).spacing
+
+    assert spacing(40.0) == SPACING
+    dense = n_components == 2 and n_rows > 200.0**2
+    assert spacing(200.0) == (1.6 * SPACING if dense else SPACING)
+
+
 def test_the_grid_supports_at_most_three_components() -> None:
     assert choose_repulsion("auto", 10**6, 4) == "exact"
     assert choose_repulsion("auto", 10**6, 3) == "fft"

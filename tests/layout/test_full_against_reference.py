@@ -9,6 +9,7 @@ from measured import assert_equation
 from numpy.typing import NDArray
 
 from vicinal import FullLayout, Graph, Phase, entropic_graph, find_neighbors
+from vicinal.backends import _core, cpu
 from vicinal.quality.losses import kl_divergence
 
 DOFS = (1.0, 0.5, 3.0)
@@ -92,6 +93,41 @@ def test_grid_gradient_equals_the_exact_gradient(
     rate = 1e4 * max(width, 1.0)
     exact, grid = (first_move(alone, places, m, dof, learning_rate=rate) for m in ("exact", "fft"))
     assert np.linalg.norm(grid - exact) < tolerance * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("shape", [(17,), (40,), (13, 25), (41, 16), (12, 13, 17)])
+def test_convolution_equals_the_sum_over_all_nodes(shape: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.random(shape).astype(np.float32)
+    transforms = cpu.Transforms(2)
+    padded = transforms.lengths(tuple(2 * nodes for nodes in shape))
+    half = np.meshgrid(*(np.arange(length // 2 + 1) for length in padded), indexing="ij")
+    kernel = 1.0 / (1.0 + 0.3 * sum(offset**2 for offset in half))
+    transfer = transforms.transform_even(kernel, padded).astype(np.float32)
+    found = transforms.convolution(transfer, padded)(values)
+    nodes = np.indices(shape).reshape(len(shape), -1)
+    offsets = np.abs(nodes[:, :, None] - nodes[:, None, :])
+    expected = kernel[tuple(offsets)] @ values.reshape(-1).astype(np.float64)
+    assert_equation("20", found.reshape(-1), expected, rtol=2e-6, atol=0)
+    alone = cpu.Transforms(1).convolution(transfer, padded)(values)
+    assert alone.tobytes() == found.tobytes()
+
+
+@pytest.mark.parametrize("padded", [[1, 1, 30], [14, 1, 32], [1, 33, 64]])
+def test_convolution_refuses_lengths_that_it_cannot_transform(padded: list[int]) -> None:
+    transfer = np.zeros(int(np.prod([length // 2 + 1 for length in padded])), np.float32)
+    with pytest.raises(ValueError, match=r"padded length|too short"):
+        _core.GridConvolution(padded, transfer)
+
+
+def test_convolution_refuses_grids_of_other_sizes() -> None:
+    with pytest.raises(ValueError, match="another shape"):
+        _core.GridConvolution([1, 1, 32], np.zeros(16, np.float32))
+    convolve = _core.GridConvolution([1, 1, 32], np.zeros(17, np.float32))
+    with pytest.raises(ValueError, match="at most half"):
+        convolve(np.zeros(17, np.float32), [1, 1, 17], 1)
+    with pytest.raises(ValueError, match="differ in their number"):
+        convolve(np.zeros(16, np.float32), [1, 1, 15], 1)
 
 
 @pytest.mark.parametrize("dof", DOFS)

@@ -21,7 +21,6 @@ guarantees beyond that is stated below.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
 
@@ -293,8 +292,8 @@ def has_space(kind: str) -> bool:
 
 # Most nodes of a padded grid; a wider map gets a wider spacing.
 MOST_NODES = 2**23
-# Lines that are transformed in one call, and the fewest values for which several threads are worth it.
-BLOCK_LINES, PARALLEL_VALUES = 64, 1 << 17
+# Most axes of a grid, and the fewest nodes of an axis with padding.
+GRID_AXES, SHORTEST_AXIS = 3, 32
 
 
 def transforms(n_jobs: int) -> Transforms:
@@ -303,62 +302,47 @@ def transforms(n_jobs: int) -> Transforms:
 
 
 class Transforms:
-    """Fourier transforms of real grids, by SciPy; ``fineness`` is a factor on the spacing of the nodes."""
+    """Fourier transforms of real grids.
+
+    ``fineness`` is a factor on the spacing of the nodes, ``dense_factor`` another for maps with many rows per area.
+    """
 
     xp = np
-    fineness, most_nodes = 1.0, MOST_NODES
+    fineness, dense_factor, most_nodes = 1.0, 1.6, MOST_NODES
 
     def __init__(self, n_jobs: int) -> None:
         self._workers = resolve_jobs(n_jobs)
 
     def lengths(self, nodes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the padded lengths of axes with at least this many nodes."""
+        """Return the padded lengths of axes with at least this many nodes: even, with the factors 2, 3 and 5."""
         from scipy.fft import next_fast_len
 
-        return tuple(next_fast_len(count, real=axis == len(nodes) - 1) for axis, count in enumerate(nodes))
+        return tuple(2 * next_fast_len(-(-max(count, SHORTEST_AXIS) // 2), real=True) for count in nodes)
 
-    def forward(self, values: NDArray[np.float32], padded: tuple[int, ...]) -> NDArray[np.complex64]:
-        """Return the transform of real values, filled up with zeros to the padded shape."""
-        from scipy.fft import fft, rfft
+    def transform_even(self, part: Floats, padded: tuple[int, ...]) -> Floats:
+        """Return the transform of a function that is even along each axis: real, and even too.
 
-        # Only lines that hold data are transformed; the padding is added axis by axis.
-        waves: NDArray[np.complex64] = self._by_blocks(
-            lambda lines, axis: rfft(lines, padded[axis], axis=axis), values, values.ndim - 1
-        )
-        for axis in reversed(range(values.ndim - 1)):
-            waves = self._by_blocks(lambda lines, axis: fft(lines, padded[axis], axis=axis), waves, axis)
-        return waves
-
-    def backward(
-        self, waves: NDArray[np.complex64], padded: tuple[int, ...], shape: tuple[int, ...]
-    ) -> NDArray[np.float32]:
-        """Return the real values of a transform, without the padding."""
-        from scipy.fft import ifft, irfft
-
-        # The padding is not used, so it is removed before the next axis is transformed.
-        for axis in range(len(shape) - 1):
-            waves = self._by_blocks(lambda lines, axis: ifft(lines, axis=axis), waves, axis)
-            waves = waves[(slice(None),) * axis + (slice(shape[axis]),)]
-        values = self._by_blocks(lambda lines, axis: irfft(lines, padded[axis], axis=axis), waves, len(shape) - 1)
-        return np.ascontiguousarray(values[..., : shape[-1]])
-
-    def _by_blocks(self, transform: Callable[[Any, int], Any], values: Any, axis: int) -> Any:
-        """Transform the lines along an axis in blocks.
-
-        From version 1.18 on, the last bits of SciPy's transforms depend on how many lines a thread gets. Blocks have
-        the same size for any number of threads.
+        Both are given at 0 to half the padded length.
         """
-        if values.ndim == 1:
-            return transform(values, axis)
-        across = 0 if axis != 0 else 1
-        stops = range(BLOCK_LINES, values.shape[across], BLOCK_LINES)
-        blocks = np.split(values, list(stops), axis=across)
-        if self._workers == 1 or values.size < PARALLEL_VALUES:
-            done = [transform(block, axis) for block in blocks]
-        else:
-            with ThreadPoolExecutor(self._workers) as pool:
-                done = list(pool.map(lambda block: transform(block, axis), blocks))
-        return np.concatenate(done, axis=across)
+        from scipy.fft import dctn
+
+        return np.asarray(dctn(part, type=1))
+
+    def convolution(
+        self, transfer: NDArray[np.float32], padded: tuple[int, ...]
+    ) -> Callable[[NDArray[np.float32]], NDArray[np.float32]]:
+        """Return the function that multiplies the transform of values at the nodes, padded with zeros, by another."""
+        convolve = _core.GridConvolution(_three_axes(padded), transfer.reshape(-1))
+
+        def convolved(values: NDArray[np.float32]) -> NDArray[np.float32]:
+            return convolve(values.reshape(-1), _three_axes(values.shape), self._workers).reshape(values.shape)
+
+        return convolved
+
+
+def _three_axes(lengths: tuple[int, ...]) -> list[int]:
+    """Return the lengths of three axes, of which those not used have one node; the last one is used."""
+    return [1] * (GRID_AXES - len(lengths)) + [*lengths]
 
 
 # Losses. Sums over all pairs, edges or sampled pairs, in a fixed order, with the same bits at every level.

@@ -29,8 +29,13 @@ GRID_COMPONENTS = 3
 SPACING, FINEST, NARROW_NODES = 0.25, 0.0625, 32
 # Half the spacing would cost eight times the work, and in three dimensions rows have more neighbors at each distance.
 SPACING_3D = 0.5
+# Errors between nodes average out over many rows: a wide map in a plane with more rows than this per unit of area gets
+# the spacing of dense maps (docs/decisions/2026-11-tsne-dense-maps.md).
+DENSE, WIDE = 1.0, 50.0
 # Nodes around the data: a spline reaches two nodes beyond a point, and the deblurring decays over a few more.
 MARGIN = 6
+# The kernel has a kink where its periods meet. With fewer nodes than this, it would disturb the slope in a narrow map.
+LEAST_PADDED = 96
 
 
 @dataclass(frozen=True)
@@ -43,21 +48,24 @@ class Box:
     spacing: float
 
 
-def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: cpu.Transforms) -> Box:
-    """Return the grid around the box from ``low`` to ``high``.
+def enclose(low: NDArray[np.float32], high: NDArray[np.float32], transforms: cpu.Transforms, n_rows: int = 0) -> Box:
+    """Return the grid around the box from ``low`` to ``high``, which has ``n_rows`` rows in it.
 
-    The grid depends on the box only, so that an iteration does not depend on earlier ones.
+    The grid depends on these only, so that an iteration does not depend on earlier ones.
     """
     width = np.asarray(high, dtype=np.float64) - low
     spacing = FINEST * transforms.fineness
     coarsest = (SPACING if len(width) < GRID_COMPONENTS else SPACING_3D) * transforms.fineness
     while spacing < coarsest and width.max() > spacing * NARROW_NODES:
         spacing *= 2.0
+    if len(width) == 2 and width.max() > WIDE and n_rows > DENSE * np.prod(width):
+        spacing *= transforms.dense_factor
     while np.prod(2.0 * (width / spacing + 2 * MARGIN)) > transforms.most_nodes:
         spacing *= 2.0
     shape = tuple(int(np.ceil(one / spacing)) + 2 * MARGIN for one in width)
     # Twice the width, so that the periodic convolution does not reach around the grid.
-    padded = transforms.lengths(tuple(2 * nodes for nodes in shape))
+    least = LEAST_PADDED if len(width) < GRID_COMPONENTS else 0
+    padded = transforms.lengths(tuple(max(2 * nodes, least) for nodes in shape))
     origin = tuple(float(one) - (MARGIN - 1) * spacing for one in low)
     return Box(origin, shape, padded, spacing)
 
@@ -72,25 +80,21 @@ class Convolution:
 
     def __init__(self, padded: tuple[int, ...], spacing: float, dof: float, transforms: cpu.Transforms) -> None:
         self.kind = (padded, spacing)
-        self._padded = padded
-        self._transforms = transforms
         axes, xp = range(len(padded)), transforms.xp
+        # The kernel and its transform are even along each axis, so both are computed for half of it.
+        halves = [padded[axis] // 2 + 1 for axis in axes]
         d2 = xp.zeros(())
-        for axis in axes:
-            offset = xp.minimum(xp.arange(padded[axis]), padded[axis] - xp.arange(padded[axis])) * spacing
-            d2 = d2 + (offset**2).reshape([-1 if a == axis else 1 for a in axes])
-        kernel = ((1.0 + d2 / dof) ** (-(dof + 1.0) / 2.0)).astype(np.float32)
-        self._transfer = xp.ascontiguousarray(transforms.forward(kernel, padded).real)
-        for axis in axes:
-            n_waves = self._transfer.shape[axis]
-            deblur = xp.asarray(_deblur(np.arange(n_waves) / padded[axis]).astype(np.float32))
-            self._transfer *= deblur.reshape([-1 if a == axis else 1 for a in axes])
+        for axis, half in enumerate(halves):
+            d2 = d2 + ((xp.arange(half) * spacing) ** 2).reshape([-1 if a == axis else 1 for a in axes])
+        transfer = transforms.transform_even((1.0 + d2 / dof) ** (-(dof + 1.0) / 2.0), padded)
+        for axis, half in enumerate(halves):
+            deblur = xp.asarray(_deblur(np.arange(half) / padded[axis]))
+            transfer *= deblur.reshape([-1 if a == axis else 1 for a in axes])
+        self._convolve = transforms.convolution(transfer.astype(np.float32), padded)
 
     def __call__(self, density: Nodes) -> Nodes:
         """Return the potential of ``density`` at the nodes."""
-        waves = self._transforms.forward(density, self._padded)
-        waves *= self._transfer
-        return self._transforms.backward(waves, self._padded, density.shape)
+        return self._convolve(density)
 
 
 def _deblur(frequency: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -266,7 +270,7 @@ class FullLayout:
 
     def _find_box(self) -> Box:
         low, high = self._engine.bounds()
-        return enclose(low, high, self._transforms)
+        return enclose(low, high, self._transforms, self._n_sources)
 
     def _find_potential(self, box: Box) -> tuple[Box, Nodes]:
         """Compute the potential of the repelling points at the nodes of a grid."""

@@ -6,7 +6,7 @@ of sums; two runs have the same bits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -171,7 +171,7 @@ class Transforms:
     """Fourier transforms of real grids on a device (``cpu.Transforms``)."""
 
     # Transforms are cheap here, and a finer grid makes the repulsion more accurate.
-    fineness, most_nodes = 0.75, 2**24
+    fineness, dense_factor, most_nodes = 0.75, 1.0, 2**24
 
     def __init__(self, device: Device, n_jobs: int) -> None:
         self._device, self.xp = device, device.xp
@@ -186,13 +186,32 @@ class Transforms:
         longest = (max(own),) * len(own)
         return longest if np.prod(longest) <= 2 * np.prod(own) else own
 
-    def forward(self, values: DeviceArray, padded: tuple[int, ...]) -> DeviceArray:
-        """Return the transform of real values, filled up with zeros to the padded shape."""
+    def transform_even(self, part: DeviceArray, padded: tuple[int, ...]) -> DeviceArray:
+        """Return the transform of a function that is even along each axis (``cpu.Transforms.transform_even``)."""
         with self._device.active():
-            return self.xp.fft.rfftn(values, padded, tuple(range(len(padded)))).astype(np.complex64, copy=False)
+            whole = self._mirrored(part, padded, range(part.ndim))
+            waves = self.xp.fft.rfftn(whole, padded, tuple(range(part.ndim))).real
+            return self.xp.ascontiguousarray(waves[tuple(slice(length // 2 + 1) for length in padded)])
 
-    def backward(self, waves: DeviceArray, padded: tuple[int, ...], shape: tuple[int, ...]) -> DeviceArray:
-        """Return the real values of a transform, without the padding."""
+    def convolution(self, transfer: DeviceArray, padded: tuple[int, ...]) -> Callable[[DeviceArray], DeviceArray]:
+        """Return the function that multiplies the transform of values at the nodes, padded with zeros, by another."""
+        axes = tuple(range(len(padded)))
         with self._device.active():
-            values = self.xp.fft.irfftn(waves, padded, tuple(range(len(padded))))
-            return self.xp.ascontiguousarray(values[tuple(slice(nodes) for nodes in shape)], dtype=np.float32)
+            # The last axis of the transform of real values has only half of the waves.
+            factors = self._mirrored(transfer, padded, axes[:-1])
+
+        def convolved(values: DeviceArray) -> DeviceArray:
+            with self._device.active():
+                waves = self.xp.fft.rfftn(values, padded, axes).astype(np.complex64, copy=False)
+                waves *= factors
+                found = self.xp.fft.irfftn(waves, padded, axes)
+                return self.xp.ascontiguousarray(found[tuple(map(slice, values.shape))], dtype=np.float32)
+
+        return convolved
+
+    def _mirrored(self, part: DeviceArray, padded: tuple[int, ...], axes: Sequence[int]) -> DeviceArray:
+        """Return an even function along whole axes, given at 0 to half of their lengths."""
+        for axis in axes:
+            at = np.arange(padded[axis])
+            part = self.xp.take(part, self.xp.asarray(np.minimum(at, padded[axis] - at)), axis=axis)
+        return part
