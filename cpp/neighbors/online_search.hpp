@@ -1,8 +1,8 @@
 // The search of one row (an exploration) among the present rows of a stream, and the trees where it begins.
 //
 // An unsearched row starts from the leaves that contain it, other rows from those of their neighbors that were not
-// followed yet. Both then follow the neighbor table. Every evaluated pair that would improve the other row's list is
-// offered to it.
+// followed yet. A row whose neighbors were removed starts from both. All then follow the neighbor table. Every
+// evaluated pair that would improve the other row's list is offered to it.
 //
 // Explorations read the table and write to their own pools only, so they can run in parallel and are independent of
 // each other.
@@ -183,7 +183,8 @@ class Explorer {
     Explorer(const OnlineView& view, const Exploration& task)
         : view_(view), task_(task), graph_{view},
           search_(view.space, task.heads, task.width,
-                  view.share < 1.0f && !task.unsearched ? refresh_share * view.share : view.share, graph_),
+                  view.share < 1.0f && !task.unsearched && !view.refills ? refresh_share * view.share : view.share,
+                  graph_),
           leaves_(view.forest.trees) {}
 
     void run(Size at) {
@@ -196,7 +197,7 @@ class Explorer {
         search_.start(row, pool);
         if (task_.rows != nullptr) search_.skip(row);
         for (Size e = 0; e < task_.width && pool.holds(e); ++e) search_.skip(pool.index(e));
-        if (find_start(at, row))
+        if (find_start(at, row, pool))
             search_.expand_all();
         else
             for (Size e = 0; e < task_.width; ++e) pool.tag[e] &= ~1u;
@@ -206,13 +207,13 @@ class Explorer {
 
   private:
     // Returns false if the rows in the pool need not be followed.
-    bool find_start(Size at, Size row) {
+    bool find_start(Size at, Size row, HeapRow pool) {
         if (task_.given != nullptr) {
             for (Size e = at * task_.n_given; e < (at + 1) * task_.n_given; ++e)
                 if (task_.given[e] >= 0) search_.consider_all(task_.given + e, 1);
             return false;
         }
-        if (!task_.unsearched) return true;
+        if (!task_.unsearched && !is_refill(pool)) return true;
         if (view_.known <= view_.exact_rows) {
             search_.consider_every_row(view_.known);
             return false;
@@ -240,6 +241,13 @@ class Explorer {
         }
         search_.consider_all(rows, n);
         return true;
+    }
+
+    // Whether rows of a list were removed: the others need not lead to those that take their place. So the row also
+    // starts from the forest. Recall after removing 30 % of 8,000 rows in Gaussian groups in 150 dimensions: 0.961
+    // without the forest, 0.984 with it; 0.984 if these rows were never there.
+    bool is_refill(HeapRow pool) const {
+        return view_.refills && (view_.known <= view_.exact_rows || !pool.holds(task_.width - 1));
     }
 
     const OnlineView& view_;
