@@ -102,7 +102,7 @@ std::vector<Size> OnlineNeighbors::keep(const Index* rows, Size n, ThreadTeam& t
     for (Size i = 0; i < n; ++i) number[rows[i]] = static_cast<Index>(i);
     const auto kept_below = [&](Size end) { return static_cast<Size>(std::lower_bound(rows, rows + n, end) - rows); };
     std::vector<Size> changed;
-    changed.reserve(static_cast<std::size_t>(kept_below(searched_)));
+    changed.reserve(updated_.size() + static_cast<std::size_t>(kept_below(searched_)));
     queue_.reserve(queue_.size() + n);
     GrowingForest forest(options_.trees, seed_);
     rows_.own();
@@ -129,6 +129,15 @@ std::vector<Size> OnlineNeighbors::keep(const Index* rows, Size n, ThreadTeam& t
     forest_ = std::move(forest);
     planted_ = 0;
     renumber_queue(number, changed);
+    // Changes that are still to be reported, some by the end of a chunk above.
+    for (const Size row : updated_) {
+        if (number[row] < 0) continue;
+        marked_[number[row]] = 0;
+        changed.push_back(number[row]);
+    }
+    updated_.clear();
+    std::sort(changed.begin(), changed.end());
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
     return changed;
 }
 
@@ -170,8 +179,6 @@ void OnlineNeighbors::renumber_queue(const std::vector<Index>& number, const std
     for (GrowingArray<Index>* rows : {&chunk_, &leaves_}) rows->clear();
     staged_ranks_.clear();
     staged_tags_.clear();
-    for (Size& row : updated_) row = number[row];
-    std::erase_if(updated_, [](Size row) { return row < 0; });
 }
 
 // The trees are those of the present rows in their order, as if there had been no others.

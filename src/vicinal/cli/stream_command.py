@@ -93,7 +93,7 @@ class StreamFit:
 
     def _unread(self) -> Iterator[NDArray[np.float32]]:
         """Yield the rows that the model does not contain yet."""
-        known = self.model.n_rows_ if hasattr(self.model, "n_rows_") else 0
+        known = self.model.n_seen_ if hasattr(self.model, "n_seen_") else 0
         width = self.first.X.shape[1]
         if known and width != self.model.n_features_in_:
             raise ReadError(f"{self.path} has {width} features, but the resumed run read {self.model.n_features_in_}")

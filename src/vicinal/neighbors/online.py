@@ -469,11 +469,11 @@ class OnlineNeighbors:
             The rows whose lists changed, by their present numbers, in ascending order.
         """
         with self._lock:
-            gone = self._rows_of(ids)
+            gone = self.rows_of(ids)
             stay = np.delete(np.arange(self.n, dtype=np.int32), gone)
             if self._engine is None or not len(gone):
                 return np.empty(0, np.int64)
-            kept_ids = GrowingArray(self._ids.view[stay])
+            kept_ids = self._ids.taken(stay)
             if not len(stay):
                 self._engine, self._preparation, self._given, self._pairs = None, None, None, StreamPairs()
                 self._ids = kept_ids
@@ -483,7 +483,7 @@ class OnlineNeighbors:
             self._given, self._pairs, self._ids = given, pairs, kept_ids
             return changed
 
-    def _rows_of(self, ids: Any) -> NDArray[np.int64]:
+    def rows_of(self, ids: Any) -> NDArray[np.int64]:
         """Return the numbers of the rows with these lasting numbers, or raise, naming one that is not there."""
         wanted = np.asarray(ids)
         if not wanted.size:
