@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from functools import partialmethod
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.metadata_routing import UNUSED
 
@@ -46,6 +46,9 @@ from vicinal.runtime.constraints import (
 )
 from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.sizes import ByteSize
+
+if TYPE_CHECKING:
+    from vicinal.estimators.progressive import ProgressiveUMAP
 
 
 @with_parameters
@@ -330,6 +333,21 @@ class UMAP(MapEstimator):
         self.map_ = update(fitted, rows, labels, self._progress())
         self.n_features_in_ = int(self.map_.data.rows.shape[1])
         return self
+
+    def to_progressive(self, **parameters: Any) -> ProgressiveUMAP:
+        """Return a model that holds the same rows, edges and places, and takes more rows with ``partial_fit``.
+
+        The two models share nothing. What a stream cannot have is refused by name: labels, weights and pins of rows,
+        densMAP, output metrics, precomputed distances or neighbors.
+
+        Parameters
+        ----------
+        **parameters
+            Parameters that only :class:`ProgressiveUMAP` has, such as ``window``. The others are those of the fit.
+        """
+        from vicinal.estimators.progressive import ProgressiveUMAP
+
+        return ProgressiveUMAP.from_umap(self, parameters)
 
     def partial_fit(self, X: Any, y: Any = None) -> UMAP:
         """``fit`` the first time, ``update`` from then on."""

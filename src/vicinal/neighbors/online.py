@@ -547,14 +547,20 @@ class OnlineNeighbors:
             With all rows searched and nothing pending.
         """
         online = cls(neighbors.k, metric, **more)
-        n = len(online.insert(X))
+        online.insert(X)
+        online.adopt(neighbors)
+        return online
+
+    def adopt(self, neighbors: Neighbors) -> None:
+        """Take the neighbors of all rows, none of which was searched, from a table. Distances are computed again."""
+        n = self.n
         if neighbors.n != n:
             raise ValueError(f"neighbors must be those of the {n} rows of X, got {neighbors.n} rows")
         if neighbors.index.min(initial=-1) < -1 or neighbors.index.max(initial=-1) >= n:
             raise ValueError(f"neighbors must name rows of X, 0 to {n - 1}, or -1")
-        if online._engine is not None:
-            online._engine.adopt(neighbors.index, online.n_jobs, online._pairs.ranks())
-        return online
+        with self._lock:
+            if self._engine is not None:
+                self._engine.adopt(neighbors.index, self.n_jobs, self._pairs.ranks())
 
     def state(self) -> dict[str, Any]:
         """Return everything that ``from_state`` needs to continue with the same bits: arrays and plain values."""

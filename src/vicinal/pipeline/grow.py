@@ -278,7 +278,7 @@ class GrowingMap:
         self._placed_rows: TrainingRows | None = None
         self._layouts: dict[int, PartialLayout] = {}
         self._isolated: NDArray[np.bool_] | None = None  # which rows have no edge, until the graph changes
-        self._warned = False
+        self.warned = False  # of isolated rows
 
     @property
     def n_placed(self) -> int:
@@ -454,8 +454,8 @@ class GrowingMap:
 
     def warn_of_isolated(self) -> None:
         """Warn once of rows without edges."""
-        if not self._warned and self.n_placed > 1 and self.isolated.any():
-            self._warned = True
+        if not self.warned and self.n_placed > 1 and self.isolated.any():
+            self.warned = True
             limit = self.recipe.affinity.limit(self.graph.unrelated)
             warn_of_isolated(self.isolated, limit)
 

@@ -338,6 +338,11 @@ class OnlineGraph:
                 self.unrelated = unrelated
                 self.stale.view[:] = True  # neighbors were cut at another distance
 
+    def queue_searched(self, rows: Rows, neighbors: Neighbors) -> None:
+        """Queue the first rows, whose neighbors are known."""
+        self.insert(Batch(rows))
+        self.neighbors.adopt(neighbors)
+
     def _unrelated_with(self, rows: Rows) -> float | None:
         """Return the distance of rows with nothing in common if ``rows`` join the others.
 
