@@ -145,7 +145,7 @@ def test_wrong_parameters_and_models_without_a_map_are_refused(digits: Rows) -> 
     with pytest.raises(vicinal.estimators.progressive.NotFittedError):
         UMAP().to_progressive()
     model = UMAP(n_epochs=5, **SEEDED).fit(digits[:100])
-    with pytest.raises(TypeError, match="takes the parameters move, .*window, got 'min_dist'"):
+    with pytest.raises(TypeError, match=r"takes the parameters move, .*window, got 'min_dist'"):
         model.to_progressive(min_dist=0.5)
     with pytest.raises(ValueError, match="window"):
         model.to_progressive(window=0)

@@ -312,7 +312,7 @@ class ProgressiveUMAP(Estimator):
         grown._validate_params()
         k = grown._list_length(fitted.data.n)
         recipe = grown._growing_recipe(grown._settings(), k, fitted.seed)
-        grown._adopt(grown_from(fitted, recipe, pace_of(grown), grown._jobs()))
+        grown._adopt(grown_from(fitted, recipe, pace_of(grown), k, grown._jobs()))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(model, name):
                 setattr(grown, name, getattr(model, name))

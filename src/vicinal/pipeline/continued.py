@@ -21,14 +21,14 @@ from vicinal.runtime.cached import GrowingArray
 def reason_against(fitted: FittedMap) -> str | None:
     """Return what of a fitted map a growing one cannot have, in words that follow "has"; None if it can have all."""
     data, recipe, options = fitted.data, fitted.recipe, fitted.options
-    is_sampled = type(recipe.plan) is SampledPlan
+    plan = recipe.plan if type(recipe.plan) is SampledPlan else None
     density = recipe.density is not None and recipe.density.match
     facts = {
         "no map, because transform_mode is 'graph'": fitted.embedding is None,
-        "another layout than that of UMAP": not is_sampled,
+        "another layout than that of UMAP": plan is None,
         "densMAP's radii": density,
-        "output_metric other than 'euclidean'": is_sampled and not recipe.plan.forces.space.is_euclidean,
-        "update_negatives=True": is_sampled and recipe.plan.update_negatives,
+        "output_metric other than 'euclidean'": plan is not None and not plan.forces.space.is_euclidean,
+        "update_negatives=True": plan is not None and plan.update_negatives,
         "labels (y)": options.y is not None,
         "sample_weight": options.weight is not None,
         "pinned rows (fixed_mask)": options.pins is not None and bool(options.pins.mask.any()),
@@ -47,17 +47,17 @@ def reason_against(fitted: FittedMap) -> str | None:
     return next((name for name, holds in facts.items() if holds), None)
 
 
-def grown_from(fitted: FittedMap, recipe: Recipe, pace: Pace, n_jobs: int) -> GrowingMap:
+def grown_from(fitted: FittedMap, recipe: Recipe, pace: Pace, k: int, n_jobs: int) -> GrowingMap:
     """Return a growing map with the rows, edges and places of a fitted one.
 
-    ``recipe`` has an affinity whose ``n_neighbors`` is the length of the lists. The later rows of a stream compute their
-    memberships by themselves; those of the fitted rows stay until their neighbors change.
+    ``k`` is the length of the neighbor lists. Memberships of the fitted rows stay as they are until the neighbors of a
+    row change.
     """
     fitted = fitted.on(None)
     data, places = fitted.data, fitted.embedding
     assert isinstance(data, TrainingRows)
     assert places is not None
-    rows, k = as_rows(data.rows), recipe.affinity.n_neighbors
+    rows = as_rows(data.rows)
     search = OnlineNeighbors(k, data.metric, metric_kwds=data.metric_kwds, seed=fitted.seed, n_jobs=n_jobs)
     grown = GrowingMap(search, recipe, pace, n_jobs)
     graph = grown.graph

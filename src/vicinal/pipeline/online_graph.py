@@ -469,7 +469,7 @@ class OnlineGraph:
         """Return the rows whose list lost all members because these left, and that have found others since."""
         if self.neighbors.n_ever == self.neighbors.n:
             return np.empty(0, np.int64)
-        empty = self.lists.empty_rows()
+        empty: NDArray[np.int64] = self.lists.empty_rows()
         empty = empty[~self.alone.view[empty]]
         return empty[self.neighbors.table_of(empty)[0][:, 1] >= 0]
 
