@@ -104,15 +104,12 @@ REFUSED = {
     "graph": "transform_mode is 'graph'",
     "unique": "unique=True",
     "negatives": "update_negatives=True",
-    "composed": "two maps",
 }
 
 
 def refused_model(kind: str, X: Rows) -> UMAP:
     few: dict[str, Any] = {"n_epochs": 5, **SEEDED}
     fit: dict[str, Any] = {}
-    if kind == "composed":
-        return UMAP(**few).fit(X) + UMAP(**few).fit(2 * X)
     if kind == "distances":
         X = np.linalg.norm(X[:, None] - X[None], axis=2)
     if kind == "knn":
@@ -139,6 +136,13 @@ def test_what_a_stream_cannot_have_is_refused_by_name(kind: str) -> None:
     model = refused_model(kind, groups([40]))
     with pytest.raises(ValueError, match=f"to_progressive: this .* has .*{REFUSED[kind]}"):
         model.to_progressive()
+
+
+def test_a_composed_model_is_refused() -> None:
+    X = groups([40])
+    composed = UMAP(n_epochs=5, **SEEDED).fit(X) + UMAP(n_epochs=5, **SEEDED).fit(2 * X)
+    with pytest.raises(TypeError, match="a composed model follows from its parts"):
+        composed.to_progressive()
 
 
 def test_wrong_parameters_and_models_without_a_map_are_refused(digits: Rows) -> None:

@@ -26,7 +26,8 @@ from vicinal.layout.schedule import DECAY, SMALL_ROWS
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import check_rows
-from vicinal.pipeline.continued import grown_from, reason_against
+from vicinal.pipeline.continued import grown_from
+from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.grow import (
     MOST_LAYOUTS,
     MOVED_SHARE,
@@ -292,31 +293,14 @@ class ProgressiveUMAP(Estimator):
         check_rows(rows := self._convert_like_map(X), self._jobs())
         return place_in(self._map, rows)
 
-    @classmethod
-    def from_umap(cls, model: UMAP, parameters: dict[str, Any]) -> ProgressiveUMAP:
-        """Return a model that goes on from a fitted UMAP (:meth:`UMAP.to_progressive`)."""
-        require_fitted(model)
-        from vicinal.estimators.composed import ComposedUMAP
-
-        own = [name for name in parameters_of(cls) if name not in parameters_of(UMAP)]
-        for name in parameters:
-            if name not in own:
-                raise TypeError(f"to_progressive takes the parameters {', '.join(own)}, got {name!r}")
-        reason = "the graph of two maps" if isinstance(model, ComposedUMAP) else reason_against(model.local_map)
-        if reason is not None:
-            raise ValueError(f"to_progressive: this {type(model).__name__} has {reason}, which a stream cannot have")
-        fitted, made_by = model.local_map, model._fit_params
-        # How a map starts and how labels are compared plays no role for a map that is there, and has no labels.
-        shared = [name for name in parameters_of(cls) if name in made_by and name not in ("init", "target_metric")]
-        grown = cls(**({name: made_by[name] for name in shared} | parameters))
-        grown._validate_params()
-        k = grown._list_length(fitted.data.n)
-        recipe = grown._growing_recipe(grown._settings(), k, fitted.seed)
-        grown._adopt(grown_from(fitted, recipe, pace_of(grown), k, grown._jobs()))
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(model, name):
-                setattr(grown, name, getattr(model, name))
-        return grown
+    def adopt_map(self, fitted: FittedMap) -> ProgressiveUMAP:
+        """Go on from a fitted map (:meth:`UMAP.to_progressive`), which stays as it is."""
+        self._validate_params()
+        k = self._list_length(fitted.data.n)
+        recipe = self._growing_recipe(self._settings(), k, fitted.seed)
+        self._adopt(grown_from(fitted, recipe, pace_of(self), k, self._jobs()))
+        self.n_features_in_ = fitted.data.shape[1]
+        return self
 
     def to_umap(self) -> UMAP:
         """Return an ordinary fitted model of the rows placed so far, which shares nothing with this one."""

@@ -18,6 +18,7 @@ from vicinal.estimators.parameters import (
     given_neighbors,
     output_space_of,
     parameter,
+    parameters_of,
     recipe_of,
     with_parameters,
 )
@@ -346,8 +347,22 @@ class UMAP(MapEstimator):
             Parameters that only :class:`ProgressiveUMAP` has, such as ``window``. The others are those of the fit.
         """
         from vicinal.estimators.progressive import ProgressiveUMAP
+        from vicinal.pipeline.continued import reason_against
 
-        return ProgressiveUMAP.from_umap(self, parameters)
+        self._require_map()
+        known, made_by = parameters_of(ProgressiveUMAP), self._fit_params
+        own = [name for name in known if name not in parameters_of(UMAP)]
+        for name in parameters:
+            if name not in own:
+                raise TypeError(f"to_progressive takes the parameters {', '.join(own)}, got {name!r}")
+        if (reason := reason_against(self.local_map)) is not None:
+            raise ValueError(f"to_progressive: this {type(self).__name__} has {reason}, which a stream cannot have")
+        # How a map starts and how labels are compared plays no role for a map that is there, and has no labels.
+        shared = {name: made_by[name] for name in known if name in made_by and name not in ("init", "target_metric")}
+        model = ProgressiveUMAP(**(shared | parameters)).adopt_map(self.local_map)
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        return model
 
     def partial_fit(self, X: Any, y: Any = None) -> UMAP:
         """``fit`` the first time, ``update`` from then on."""
