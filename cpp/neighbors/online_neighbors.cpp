@@ -620,6 +620,7 @@ void OnlineNeighbors::check_state() const {
             fitted_rows_ <= n);
     require(sketched_ == 0 || sketcher_.fitted());
     require(removed_ >= 0 && longest2_ >= 0.0f && coarse_unit_ >= 0.0f && std::isfinite(coarse_unit_));
+    require(coarse_unit_ == 0.0f || (sketcher_.shortens() && sketcher_.fitted()));
     require(kind_ == Kind::search ? searched_ - merged_ == chunk_.size() : searched_ == merged_);
     require(chunk_.size() <= chunk_rows && staged_ranks_.size() >= staged && staged_tags_.size() >= staged);
     for (const std::uint32_t tag : tags_) require(tag == no_tag || known(index_of(tag), searched_));

@@ -197,3 +197,30 @@ def test_a_batch_larger_than_the_window_leaves_its_last_rows(digits: Rows) -> No
     np.testing.assert_array_equal(model.row_ids_, np.arange(320, 400))
     assert np.isfinite(model.embedding_).all()
     assert ProgressiveUMAP(window=80, **FAST).fit_transform(digits[:400]).shape == (80, 2)
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("search", "n_ever"), 2**60),
+        (("search", "n_ever"), 5),
+        (("search", "n_ever"), "x"),
+        (("search", "ids"), np.zeros(80, np.int64)),
+        (("search", "core", "removed"), -1),
+        (("search", "core", "longest2"), float("nan")),
+        (("search", "core", "coarse_unit"), 0.5),
+        (("search", "core", "coarse_unit"), float("inf")),
+        (("clock",), [80, 0, 0, 79]),
+        (("clock",), [80, 0, 0, 161]),
+    ],
+    ids=["large", "small", "text", "equal", "negative", "nan", "unit", "infinite", "settled-low", "settled-high"],
+)
+def test_forged_states_are_refused(digits: Rows, where: tuple[str, ...], value: Any) -> None:
+    grown_map = ProgressiveUMAP(window=80, **FAST).fit(digits[:120])._map
+    state = grown_map.state()
+    part = state
+    for name in where[:-1]:
+        part = part[name]
+    part[where[-1]] = value
+    with pytest.raises(ValueError, match=r"ids|n_ever|clock|removed|longest2|coarse_unit|state"):
+        type(grown_map).from_state(state, grown_map.recipe, grown_map.pace, 1)

@@ -132,6 +132,13 @@ _CORE = {
     "compared": _integer(0, _COUNTER),
     "share": Interval(Real, 0, None, closed="left"),
 }
+# States of earlier versions lack these.
+_LATER = {"n_ever": _integer(0, _COUNTER)}
+_LATER_CORE = {
+    "removed": _integer(0, _COUNTER),
+    "longest2": Interval(Real, 0, None, closed="left"),
+    "coarse_unit": Interval(Real, 0, None, closed="left"),
+}
 
 
 def check_numbers(state: Mapping[str, Any]) -> None:
@@ -145,6 +152,10 @@ def check_numbers(state: Mapping[str, Any]) -> None:
     if "core" in search:
         _check("search", search, {"scale": _POSITIVE})
         _check("search.core", search["core"], _CORE)
+        _check(
+            "search.core", search["core"], {name: _LATER_CORE[name] for name in _LATER_CORE if name in search["core"]}
+        )
+    _check("search", search, {name: _LATER[name] for name in _LATER if name in search})
     _check_clock(state["clock"], len(state["places"]))
     _check_lists(state["index"], state["membership"], search["k"])
 
