@@ -152,6 +152,7 @@ def test_nothing_of_a_forgotten_row_is_in_the_file(digits: Rows, tmp_path: Path)
     model.forget([0, 11, 250])
     model.save(file)
     assert not any(needle in file.read_bytes() for needle in needles)
+    assert not any(needle in pickle.dumps(model) for needle in needles)
     model.to_umap().save(file)
     assert not any(needle in file.read_bytes() for needle in needles)
 

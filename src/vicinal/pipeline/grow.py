@@ -690,6 +690,7 @@ class Stream:
             raise RuntimeError(f"this map was damaged when a call failed: {self._damage}")
         if self._grown is None:
             self._grown = self._restore(self._snapshot)
+            self._snapshot = {}  # holds rows that may be forgotten later
         return self._grown
 
     def add(self, batch: Batch, listen: Listen | None = None) -> None:
