@@ -84,8 +84,8 @@ class OnlineNeighbors {
     void rank_by(const PairMetric* pairs) { ordered_ = OrderedPairs{pairs}; }
 
     // Removes all rows but the given ones, whose numbers ascend, and numbers these from 0. Lists lose the rows that go,
-    // and are refilled by the next operations, as refreshes. Returns the rows, by their new numbers, whose lists changed
-    // since the last report. Costs a pass over the rows that stay, and no comparisons.
+    // and are refilled by the next operations, as refreshes. Returns the rows, by their new numbers, whose lists
+    // changed since the last report. Costs a pass over the rows that stay, and no comparisons.
     std::vector<Size> keep(const Index* rows, Size n, ThreadTeam& team);
 
     // Takes over the table of all present rows, [rows][k] with the row itself first, instead of searching them.
