@@ -5,6 +5,7 @@
 
 #include "base/types.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -92,10 +93,38 @@ class GrowingArray {
     }
 
     void push(T value) { append(&value, 1); }
+
+    // Makes this the only owner of its block.
+    void own() {
+        if (block_ == nullptr || block_.use_count() == 1) return;
+        GrowingArray copy;
+        copy.append(data_, size_);
+        *this = std::move(copy);
+    }
+
+    // Keeps the given groups of `stride` elements, whose numbers ascend, and overwrites the memory of the others. Only
+    // an array that owns its block may be told to, see own().
+    void keep(const Index* groups, Size n, Size stride) {
+        const auto bytes = static_cast<std::size_t>(stride) * sizeof(T);
+        for (Size i = 0; i < n; ++i)
+            if (groups[i] != i) std::memmove(data_ + i * stride, data_ + groups[i] * stride, bytes);
+        const Size before = std::exchange(size_, n * stride);
+        std::fill(data_ + size_, data_ + before, T{});
+        if (4 * size_ < capacity_) shrink();
+    }
     void clear() { size_ = 0; }
 
   private:
     static constexpr std::size_t alignment = 64;
+
+    void shrink() noexcept {
+        try {
+            GrowingArray copy;
+            copy.append(data_, size_);
+            *this = std::move(copy);
+        } catch (const std::bad_alloc&) {  // the larger block serves as well
+        }
+    }
 
     std::shared_ptr<MemoryBlock> block_;
     T* data_ = nullptr;

@@ -124,6 +124,11 @@ void bind_growing_graph(nb::module_& m) {
             },
             "rows"_a, "index"_a, "membership"_a)
         .def(
+            "keep",
+            [](GrowingGraph& self, In<Index, 1> rows) { self.keep(rows.data(), static_cast<Size>(rows.shape(0))); },
+            "rows"_a)
+        .def("empty_rows", [](const GrowingGraph& self) { return own(self.empty_rows()); })
+        .def(
             "edges",
             [](const GrowingGraph& self, In<Index, 1> rows, int n_jobs) {
                 OwnedCsr csr = run(n_jobs, [&](ThreadTeam& team) {

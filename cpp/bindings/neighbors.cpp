@@ -343,6 +343,11 @@ struct StateWriter {
         out[name] = look_at(array, array.size());
     }
 
+    template <class Field>
+    void later(const char* name, const Field& field) const {
+        (*this)(name, field);
+    }
+
     void operator()(const char* name, Size value) const { out[name] = value; }
     void operator()(const char* name, float value) const { out[name] = static_cast<double>(value); }
     template <class Array>
@@ -359,6 +364,11 @@ struct StateReader {
     const nb::dict& in;
 
     void append_only(const char* name, GrowingArray<float>& array) const { (*this)(name, array); }
+
+    template <class Field>
+    void later(const char* name, Field& field) const {
+        if (in.contains(name)) (*this)(name, field);
+    }
 
     void operator()(const char* name, Size& value) const { value = nb::cast<Size>(in[name]); }
     void operator()(const char* name, float& value) const { value = static_cast<float>(nb::cast<double>(in[name])); }
@@ -414,6 +424,18 @@ void bind_online(nb::module_& m) {
             },
             "rows"_a, "pair_rows"_a, "n_jobs"_a)
         .def(
+            "keep",
+            [](OnlineNeighbors& self, In<Index, 1> rows, int n_jobs, const PairMetric* pairs) {
+                const RankedBy ranked(self, pairs);
+                const auto n = static_cast<Size>(rows.shape(0));
+                require(n >= 1, "at least one row must stay");
+                for (Size i = 0; i < n; ++i)
+                    require(rows.data()[i] < self.rows() && rows.data()[i] >= (i > 0 ? rows.data()[i - 1] + 1 : 0),
+                            "the rows to keep must exist, and their numbers ascend");
+                return own(run(n_jobs, [&](ThreadTeam& team) { return self.keep(rows.data(), n, team); }));
+            },
+            "rows"_a, "n_jobs"_a, "pairs"_a.none() = nb::none())
+        .def(
             "adopt",
             [](OnlineNeighbors& self, In<Index, 2> index, int n_jobs, const PairMetric* pairs) {
                 const RankedBy ranked(self, pairs);
@@ -465,7 +487,7 @@ void bind_online(nb::module_& m) {
             "rows"_a)
         .def(
             "query",
-            [](const OnlineNeighbors& self, In<float, 2> queries, In<float, 2> pair_queries, Size k, int n_jobs,
+            [](OnlineNeighbors& self, In<float, 2> queries, In<float, 2> pair_queries, Size k, int n_jobs,
                const PairMetric* pairs) {
                 require((pairs != nullptr) == self.ranked_by_caller(), "pairs must rank the queries, or be None");
                 require(static_cast<Size>(queries.shape(1)) == self.cols(),
@@ -506,7 +528,16 @@ void bind_online(nb::module_& m) {
                 require(n >= 0, "n must be at least 0");
                 self.truncate(n);
             },
-            "n"_a);
+            "n"_a)
+        .def(
+            "taken",
+            [](const GrowingSparseRows& self, In<Index, 1> rows) {
+                const auto n = static_cast<Size>(rows.shape(0));
+                for (Size i = 0; i < n; ++i)
+                    require(rows.data()[i] >= 0 && rows.data()[i] < self.rows(), "a row does not exist");
+                return self.taken(rows.data(), n);
+            },
+            "rows"_a);
     nb::class_<SparsePairs, PairMetric>(m, "SparsePairs")
         .def(nb::init<const GrowingSparseRows&, const GrowingSparseRows&, double>(), "heads"_a, "tails"_a, "power"_a,
              nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>());

@@ -65,6 +65,42 @@ void GrowingGraph::replace(const Index* rows, Size count, const Index* index, co
     }
 }
 
+void GrowingGraph::keep(const Index* rows, Size count) {
+    for (Size i = 0; i < count; ++i)
+        if (rows[i] >= n() || rows[i] < (i > 0 ? rows[i - 1] + 1 : 0))
+            throw std::invalid_argument("the rows to keep must exist, and their numbers ascend");
+    std::vector<Index> number(listed_by_.size(), -1);
+    for (Size i = 0; i < count; ++i) number[rows[i]] = static_cast<Index>(i);
+    for (Size i = 0; i < count; ++i) {
+        const Size from = rows[i] * k_, to = i * k_;
+        for (Size e = 0; e < k_; ++e) {
+            const Index tail = index_[from + e];
+            index_[to + e] = tail < 0 ? -1 : number[tail];
+            membership_[to + e] = index_[to + e] < 0 ? 0.0f : membership_[from + e];
+        }
+        std::vector<Index>& listed_by = listed_by_[rows[i]];
+        for (Index& other : listed_by) other = number[other];
+        std::erase(listed_by, -1);
+        if (rows[i] != i) listed_by_[i] = std::move(listed_by);
+    }
+    index_.resize(static_cast<std::size_t>(count * k_));
+    membership_.resize(static_cast<std::size_t>(count * k_));
+    listed_by_.resize(static_cast<std::size_t>(count));
+    if (4 * index_.size() > index_.capacity()) return;
+    index_.shrink_to_fit();
+    membership_.shrink_to_fit();
+    listed_by_.shrink_to_fit();
+}
+
+std::vector<Size> GrowingGraph::empty_rows() const {
+    std::vector<Size> empty;
+    for (Size row = 0; row < n(); ++row) {
+        const auto first = index_.begin() + row * k_;
+        if (std::all_of(first, first + k_, [](Index tail) { return tail < 0; })) empty.push_back(row);
+    }
+    return empty;
+}
+
 OwnedCsr GrowingGraph::edges(const Index* rows, Size count, ThreadTeam& team) const {
     // Every row has space for all edges that it could have; unused space is removed afterwards.
     std::vector<Size> room(static_cast<std::size_t>(count + 1), 0);

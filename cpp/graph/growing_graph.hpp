@@ -25,8 +25,13 @@ class GrowingGraph {
     // Replaces the lists [count][k] of some rows. Entries of index -1 or membership 0 are ignored, as are the row
     // itself and repeated entries.
     void replace(const Index* rows, Size count, const Index* index, const float* membership);
+    // Removes all rows but the given ones, whose numbers ascend, and numbers these from 0. Lists lose the rows that go.
+    void keep(const Index* rows, Size count);
     // The symmetric edges of some rows, in the order of `rows`.
     OwnedCsr edges(const Index* rows, Size count, ThreadTeam& team) const;
+
+    // The rows whose list has no member.
+    std::vector<Size> empty_rows() const;
 
     const std::vector<Index>& index() const { return index_; }            // [n][k]
     const std::vector<float>& membership() const { return membership_; }  // [n][k]

@@ -95,6 +95,101 @@ void OnlineNeighbors::insert(Matrix rows, Matrix pair_rows, ThreadTeam& team) {
     n_ = n;
 }
 
+// Everything that may throw comes first: what follows the reservations moves memory only.
+std::vector<Size> OnlineNeighbors::keep(const Index* rows, Size n, ThreadTeam& team) {
+    if (closing_ || kind_ != Kind::none) close(team);
+    std::vector<Index> number(static_cast<std::size_t>(n_), -1);
+    for (Size i = 0; i < n; ++i) number[rows[i]] = static_cast<Index>(i);
+    const auto kept_below = [&](Size end) { return static_cast<Size>(std::lower_bound(rows, rows + n, end) - rows); };
+    std::vector<Size> changed;
+    changed.reserve(updated_.size() + static_cast<std::size_t>(kept_below(searched_)));
+    queue_.reserve(queue_.size() + n);
+    GrowingForest forest(options_.trees, seed_);
+    rows_.own();
+    pair_rows_.own();
+
+    for (Size i = 0; i < n && rows[i] < searched_; ++i)
+        if (drop_entries(rows[i], number)) changed.push_back(i);
+    rows_.keep(rows, n, cols_);
+    if (by_pairs()) pair_rows_.keep(rows, n, pair_cols_);
+    if (sketcher_.prepares()) scale_.keep(rows, n, 1);
+    sketch_.keep(rows, n, sketcher_.stride());
+    if (sketcher_.shortens()) coarse_.keep(rows, n, sketch_width);
+    if (bytes_.size() > 0) bytes_.keep(rows, n, sketcher_.byte_stride());
+    ranks_.keep(rows, n, stride_);
+    tags_.keep(rows, n, stride_);
+    worst_.keep(rows, n, 1);
+    changes_.keep(rows, n, 1);
+    for (GrowingArray<std::uint8_t>* flags : {&locks_, &queued_, &marked_}) flags->keep(rows, n, 1);
+    for (Size* end : {&sketched_, &searched_, &merged_, &first_new_, &fitted_rows_}) *end = kept_below(*end);
+    share_rows_ = std::min(share_rows_, merged_);
+    removed_ += n_ - n;
+    n_ = n;
+    if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
+    forest_ = std::move(forest);
+    planted_ = 0;
+    renumber_queue(number, changed);
+    // Changes that are still to be reported, some by the end of a chunk above.
+    for (const Size row : updated_) {
+        if (number[row] < 0) continue;
+        marked_[number[row]] = 0;
+        changed.push_back(number[row]);
+    }
+    updated_.clear();
+    std::sort(changed.begin(), changed.end());
+    changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+    return changed;
+}
+
+// Removes the entries of a list whose rows have no new number, and returns whether any of them was reported. The others
+// become fresh then, so that a refresh follows all of them.
+bool OnlineNeighbors::drop_entries(Size row, const std::vector<Index>& number) {
+    float* rank = ranks_.data() + row * stride_;
+    std::uint32_t* tag = tags_.data() + row * stride_;
+    bool lost = false;
+    Size held = 0;
+    for (Size e = 0; e < width_ && tag[e] != no_tag; ++e) {
+        const Index other = number[index_of(tag[e])];
+        lost = lost || (other < 0 && e < listed());
+        if (other < 0) continue;
+        rank[held] = rank[e];
+        tag[held++] = static_cast<std::uint32_t>(other) << 1 | (tag[e] & 1u);
+    }
+    for (Size e = held; e < width_; ++e) {
+        rank[e] = no_rank;
+        tag[e] = no_tag;
+    }
+    for (Size e = 0; lost && e < held; ++e) tag[e] |= 1u;
+    worst_[row] = rank[listed() - 1];
+    return lost;
+}
+
+// The memory is there.
+void OnlineNeighbors::renumber_queue(const std::vector<Index>& number, const std::vector<Size>& changed) {
+    Size waiting = 0;
+    for (Size e = queue_head_; e < queue_.size(); ++e)
+        if (const Index row = number[queue_[e]]; row >= 0) queue_[waiting++] = row;
+    queue_.resize(waiting);
+    queue_head_ = 0;
+    for (const Size row : changed) {
+        if (queued_[row] != 0) continue;
+        queued_[row] = 1;
+        queue_.push(static_cast<Index>(row));
+    }
+    for (GrowingArray<Index>* rows : {&chunk_, &leaves_}) rows->clear();
+    staged_ranks_.clear();
+    staged_tags_.clear();
+}
+
+// The trees are those of the present rows in their order, as if there had been no others.
+void OnlineNeighbors::plant_missing(ThreadTeam& team) {
+    if (planted_ == merged_) return;
+    GrowingForest forest(options_.trees, seed_);
+    forest.plant(space(), 0, merged_, nullptr, team);
+    forest_ = std::move(forest);
+    planted_ = merged_;
+}
+
 void OnlineNeighbors::keep_bytes(Matrix rows, Size begin, ThreadTeam& team) {
     if (!all_bytes_ || !sketcher_.reads_bytes()) return;
     bytes_.resize((begin + rows.rows) * sketcher_.byte_stride());
@@ -134,7 +229,7 @@ void OnlineNeighbors::adopt(const Index* index, Size k, ThreadTeam& team) {
     neighbor_kernels().explore(view(), task, team);
     for (Size i = 0; i < n_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
     forest_.plant(space(), 0, n_, nullptr, team);
-    merged_ = searched_ = first_new_ = n_;
+    planted_ = merged_ = searched_ = first_new_ = n_;
     fit_sketches(team);
 }
 
@@ -156,7 +251,7 @@ SearchSpace OnlineNeighbors::space() const {
 }
 
 OnlineView OnlineNeighbors::view() const {
-    OnlineView all{space(), heap(merged_), forest_.view(), merged_, options_.exact_rows, share_};
+    OnlineView all{space(), heap(merged_), forest_.view(), merged_, options_.exact_rows, removed_ > 0, share_};
     if (share_ == 1.0f) all.space.coarse = {};  // lower bounds are needed
     return all;
 }
@@ -197,6 +292,7 @@ OnlineChange OnlineNeighbors::step(Size ops, double seconds, ThreadTeam& team) {
             if (searched_ < n_) fit_sketches(team);
             if (!open()) break;
         }
+        plant_missing(team);
         const Size n = std::min({ops, slice, available()});
         explore(n, team);
         ops -= n;
@@ -294,7 +390,7 @@ void OnlineNeighbors::close_search(ThreadTeam& team) {
         for (Size e = 0; e < listed(); ++e)
             if (const std::uint32_t tag = tags_[row * stride_ + e]; tag != no_tag && (tag & 1) != 0) note_change(row);
     forest_.plant(space(), merged_, searched_, leaves_.data(), team);
-    merged_ = searched_;
+    planted_ = merged_ = searched_;
 }
 
 void OnlineNeighbors::close_refresh() {
@@ -360,7 +456,8 @@ void OnlineNeighbors::table(const Size* rows, Size n, Index* index, float* dista
 }
 
 void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetric* pairs, Size k, Index* index,
-                            float* distance, ThreadTeam& team) const {
+                            float* distance, ThreadTeam& team) {
+    plant_missing(team);
     const auto n = static_cast<std::size_t>(queries.rows);
     const DensePairs dense(pair_queries, pair_matrix(), metric_, power_);
     std::vector<RowScale> scale(sketcher_.prepares() ? n : 0);
@@ -403,7 +500,8 @@ void OnlineNeighbors::query(Matrix queries, Matrix pair_queries, const PairMetri
 
 namespace {
 
-// The basis of the sketches is fitted again whenever the number of rows has tripled, up to this many rows.
+// The basis of the sketches is fitted again whenever the rows it was fitted to are no more than a third of the rows, up
+// to this many rows.
 constexpr Size enough_to_fit = 6000;
 
 }  // namespace
@@ -452,6 +550,7 @@ void OnlineNeighbors::fit_basis(ThreadTeam& team) {
     sketch_ = std::move(sketch);
     coarse_ = std::move(coarse);
     forest_ = std::move(forest);
+    planted_ = merged_;
     coarse_unit_ = unit;
     longest2_ = longest2;
     sketched_ = merged_;
@@ -492,15 +591,16 @@ void OnlineNeighbors::restore(ThreadTeam& team) {
         sketcher_.prepare(row_matrix(), scale_.data(), team);
     }
     if (by_pairs()) pairs_ = std::make_unique<DensePairs>(pair_matrix(), pair_matrix(), metric_, power_);
-    coarse_unit_ = coarse_unit_of(sketcher_, fitted_rows_, team);
+    if (removed_ == 0) coarse_unit_ = coarse_unit_of(sketcher_, fitted_rows_, team);
     const Size sketched = std::exchange(sketched_, 0);
     if (sketched > 0) sketch_until(sketched, team);
     for (Size i = 0; i < searched_; ++i) worst_[i] = ranks_[i * stride_ + listed() - 1];
     for (Size e = queue_head_; e < queue_.size(); ++e) queued_[queue_[e]] = 1;
     if (kind_ == Kind::refresh)
         for (const Index row : chunk_) queued_[row] = 1;
+    planted_ = 0;
     forest_ = GrowingForest(options_.trees, seed_);
-    forest_.plant(space(), 0, merged_, nullptr, team);
+    plant_missing(team);
     leaves_.clear();
     start_at_roots(kind_ == Kind::search ? chunk_.size() : 0);
 }
@@ -519,6 +619,8 @@ void OnlineNeighbors::check_state() const {
     require(kind_ >= Kind::none && kind_ <= Kind::refresh && share_rows_ >= 0 && 0 <= fitted_rows_ &&
             fitted_rows_ <= n);
     require(sketched_ == 0 || sketcher_.fitted());
+    require(removed_ >= 0 && longest2_ >= 0.0f && coarse_unit_ >= 0.0f && std::isfinite(coarse_unit_));
+    require(coarse_unit_ == 0.0f || (sketcher_.shortens() && sketcher_.fitted()));
     require(kind_ == Kind::search ? searched_ - merged_ == chunk_.size() : searched_ == merged_);
     require(chunk_.size() <= chunk_rows && staged_ranks_.size() >= staged && staged_tags_.size() >= staged);
     for (const std::uint32_t tag : tags_) require(tag == no_tag || known(index_of(tag), searched_));

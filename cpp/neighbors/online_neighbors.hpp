@@ -83,6 +83,11 @@ class OnlineNeighbors {
     // lower row number is the first argument.
     void rank_by(const PairMetric* pairs) { ordered_ = OrderedPairs{pairs}; }
 
+    // Removes all rows but the given ones, whose numbers ascend, and numbers these from 0. Lists lose the rows that go,
+    // and are refilled by the next operations, as refreshes. Returns the rows, by their new numbers, whose lists
+    // changed since the last report. Costs a pass over the rows that stay, and no comparisons.
+    std::vector<Size> keep(const Index* rows, Size n, ThreadTeam& team);
+
     // Takes over the table of all present rows, [rows][k] with the row itself first, instead of searching them.
     void adopt(const Index* index, Size k, ThreadTeam& team);
 
@@ -102,7 +107,7 @@ class OnlineNeighbors {
     // The neighbors of unseen rows among the searched rows, [queries][k].
     // `pairs` ranks queries and rows if the caller ranks the pairs.
     void query(Matrix queries, Matrix pair_queries, const PairMetric* pairs, Size k, Index* index, float* distance,
-               ThreadTeam& team) const;
+               ThreadTeam& team);
 
     bool ranked_by_caller() const { return metric_.ranking == Ranking::pairs && pair_cols_ == 0; }
     Size cols() const { return cols_; }
@@ -112,7 +117,8 @@ class OnlineNeighbors {
     const GrowingArray<float>& ranked_rows() const { return by_pairs() ? pair_rows_ : rows_; }
 
     // Calls visit(name, field) for all fields that a stream continues from, and visit.append_only(name, field) for
-    // those whose elements never change once they are there. After a visitor has changed them, restore() checks them
+    // those whose elements never change once they are there, and visit.later(name, field) for those that states of
+    // earlier versions lack. After a visitor has changed them, restore() checks them
     // and rebuilds the rest; it throws std::invalid_argument.
     template <class Visitor>
     void visit_state(Visitor&& visit) {
@@ -138,6 +144,9 @@ class OnlineNeighbors {
         visit("share_rows", share_rows_);
         visit("share", share_);
         visit("compared", compared_);
+        visit.later("removed", removed_);
+        visit.later("longest2", longest2_);
+        visit.later("coarse_unit", coarse_unit_);
     }
     void restore(ThreadTeam& team);
 
@@ -162,6 +171,9 @@ class OnlineNeighbors {
     SearchSpace space() const;
     OnlineView view() const;
 
+    bool drop_entries(Size row, const std::vector<Index>& number);
+    void renumber_queue(const std::vector<Index>& number, const std::vector<Size>& changed);
+    void plant_missing(ThreadTeam& team);
     void resize_table(Size n);
     void keep_bytes(Matrix rows, Size begin, ThreadTeam& team);
     void check_state() const;
@@ -208,6 +220,8 @@ class OnlineNeighbors {
     GrowingArray<std::uint8_t> locks_, queued_, marked_;
     GrowingArray<std::uint32_t> changes_;  // new entries since a row was last explored
     GrowingForest forest_;
+    Size planted_ = 0;  // rows in the forest: `merged_`, or 0 if rows were removed since
+    Size removed_ = 0;
 
     GrowingArray<Index> queue_;  // rows to refresh
     Size queue_head_ = 0;

@@ -191,7 +191,8 @@ struct OnlineView {
     OnlineForest forest;
     Size known = 0;  // present rows; up to `exact_rows` of them, a search compares all
     Size exact_rows = 0;
-    float share = 1.0f;  // of a neighbor's rank that its sketch shows (nn_descent.hpp)
+    bool refills = false;  // lists may have lost rows that were removed
+    float share = 1.0f;    // of a neighbor's rank that its sketch shows (nn_descent.hpp)
 
     // The largest sketch rank of a pair that may improve the list of a row.
     VICINAL_INLINE float limit(Size row) const {

@@ -127,6 +127,18 @@ void GrowingSparseRows::truncate(Size n) {
     indptr_.resize(n + 1);
 }
 
+std::unique_ptr<GrowingSparseRows> GrowingSparseRows::taken(const Index* rows, Size n) const {
+    auto out = std::make_unique<GrowingSparseRows>(cols_, metric_);
+    for (Size i = 0; i < n; ++i) {
+        const Size begin = indptr_[rows[i]], entries = indptr_[rows[i] + 1] - begin;
+        out->indices_.append(indices_.data() + begin, entries);
+        out->values_.append(values_.data() + begin, entries);
+        if (flat_.size() > 0) out->flat_.push(flat_[rows[i]]);
+        out->indptr_.push(out->indices_.size());
+    }
+    return out;
+}
+
 float SparsePairs::rank(Size head, Size tail) const {
     const float rank = neighbor_kernels().rank_sparse(heads_.view(), head, tails_.view(), tail, rule_);
     return finish_distance(tails_.metric().finish, rank);

@@ -7,6 +7,7 @@
 #include "neighbors/pair_metric.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 namespace vicinal {
@@ -125,6 +126,8 @@ class GrowingSparseRows {
     void append(const Csr& rows);
     // Removes all rows from row n on.
     void truncate(Size n);
+    // Returns a copy of some rows.
+    std::unique_ptr<GrowingSparseRows> taken(const Index* rows, Size n) const;
 
   private:
     const Size cols_;

@@ -132,13 +132,16 @@ def test_resume_refuses_other_files_and_parameters(run: Run, frame: pl.DataFrame
     frame.select("p1", "p2").write_parquet("narrow.parquet")
     np.save("data.npy", frame.select("p1", "p2").to_numpy())
     assert run("stream data.parquet -o map.npy --model m.vicinal --label digit")[0] == 0
-    assert run("embed data.npy -o other.npy --model other.vicinal")[0] == 0
+    assert run("embed data.npy -o other.npy --model other.vicinal --method tsne --param n_iter=50")[0] == 0
+    assert run("embed data.npy -o dens.npy --model dens.vicinal --method densmap --n-epochs 5")[0] == 0
     before = sorted(Path().iterdir())
     for arguments, word in (
         ("data.parquet --label digit --resume m.vicinal --n-neighbors 5", "n_neighbors cannot be changed"),
         ("short.parquet --label digit --resume m.vicinal", "has 50 rows, but the resumed run read 500"),
-        ("narrow.parquet --resume m.vicinal", "has 2 features, but the resumed run read 64"),
-        ("data.npy --resume other.vicinal", "UMAP"),
+        ("narrow.parquet --resume m.vicinal", "narrow.parquet has no column 'p0'"),
+        ("data.npy --resume m.vicinal", "has 2 features, but the resumed run read 64"),
+        ("data.npy --resume other.vicinal", "contains a TSNE; only UMAP and ProgressiveUMAP go on"),
+        ("data.npy --resume dens.vicinal", "this DensMAP has densMAP's radii, which a stream cannot have"),
     ):
         code, out, err = run("stream", arguments, "-o new.npy")
         assert code == 2
@@ -146,6 +149,43 @@ def test_resume_refuses_other_files_and_parameters(run: Run, frame: pl.DataFrame
         assert word in err
         assert err.count("\n") == 1
         assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize("steps", ["", "--scale standard --pca 5"])
+def test_a_umap_model_goes_on_as_a_stream(run: Run, frame: pl.DataFrame, steps: str) -> None:
+    frame.head(300).write_csv("first.csv")
+    frame.write_csv("all.csv")
+    assert run(f"embed first.csv -o first.npy --label digit --id name --model m.vicinal {steps}")[0] == 0
+    assert run("stream all.csv -o map.parquet --resume m.vicinal --batch-rows 100 --model grown.vicinal")[0] == 0
+    written = pl.read_parquet("map.parquet")
+    assert written["name"].to_list() == frame["name"].to_list()
+    assert written["digit"].to_list() == frame["digit"].to_list()
+    grown, fitted = vicinal.load("grown.vicinal"), vicinal.load("m.vicinal")
+    assert (grown.n_rows_, grown.n_neighbors, grown.n_features_in_) == (500, 15, fitted.n_features_in_)
+    np.testing.assert_array_equal(grown.rows_[:300], fitted.map_.data.rows)
+    assert run("transform grown.vicinal all.csv -o again.npy")[0] == 0
+    assert np.array_equal(np.load("again.npy"), written.select("x", "y").to_numpy())
+
+
+def test_a_window_keeps_the_last_rows_and_their_columns(run: Run, frame: pl.DataFrame) -> None:
+    frame.write_parquet("data.parquet")
+    told = "stream data.parquet --label digit --id name --batch-rows 100 --window 250"
+    assert run(told, "-o map.parquet --model m.vicinal")[0] == 0
+    written = pl.read_parquet("map.parquet")
+    assert written["name"].to_list() == frame["name"].to_list()[250:]
+    assert written["digit"].to_list() == frame["digit"].to_list()[250:]
+    model = vicinal.load("m.vicinal")
+    assert (model.n_rows_, model.n_seen_, model.window) == (250, 500, 250)
+    assert run(told, "-o again.npy --resume m.vicinal")[0] == 0
+    assert len(np.load("again.npy")) == 250
+    for arguments, word in (
+        ("stream data.parquet --window 250", "--window require an output"),
+        ("stream data.parquet --window 0 -o no.npy", "window"),
+        ("embed data.parquet -o no.npy --method progressive --param window=9", "use `vicinal stream --window` instead"),
+    ):
+        code, _, err = run(arguments)
+        assert code == 2
+        assert word in err
 
 
 def test_column_parts_are_concatenated() -> None:

@@ -92,6 +92,10 @@ struct Copy {
         (*this)(name, field);
     }
     template <class T>
+    void later(const char* name, T& field) {
+        (*this)(name, field);
+    }
+    template <class T>
     void operator()(const char*, T& field) {
         using Field = std::remove_reference_t<T>;
         if constexpr (requires { field.data(); }) {
@@ -204,6 +208,41 @@ void tables_and_queries_do_not_depend_on_threads() {
     }));
 }
 
+// Keeps rows in the middle of a chunk, then as a copy would go on, then almost none.
+void rows_that_leave_are_in_no_list_and_a_copy_goes_on() {
+    const Size n = 900;
+    const auto rows = grouped_rows(n, columns, 9, 4);
+    OnlineNeighbors online = make_online(), other = make_online();
+    insert(online, rows, 0, 600);
+    step(online, 530);
+    std::vector<Index> stay;
+    for (Index row = 0; row < 600; ++row)
+        if (row % 3 != 0) stay.push_back(row);
+    ThreadTeam team(2);
+    const auto changed = online.keep(stay.data(), static_cast<Size>(stay.size()), team);
+    CHECK(online.rows() == 400 && !changed.empty() && std::is_sorted(changed.begin(), changed.end()));
+    for (Size i = 0; i < 400; ++i)
+        CHECK(std::memcmp(online.ranked_rows().data() + i * columns, rows.data() + stay[i] * columns,
+                          columns * sizeof(float)) == 0);
+    Copy copy;
+    online.visit_state(copy);
+    copy.reading = true;
+    copy.at = 0;
+    other.visit_state(copy);
+    other.restore(team);
+    for (OnlineNeighbors* one : {&online, &other}) {
+        insert(*one, rows, 600, n);
+        step(*one, everything);
+        CHECK(one->pending() == 0);
+    }
+    CHECK(table_of(online) == table_of(other));
+    const Index last[] = {5, 699};
+    online.keep(last, 2, team);
+    step(online, everything);
+    const auto table = table_of(online);
+    CHECK(table[0] == 0 && table[1] == 1 && table[k] == 1 && table[k + 1] == 0 && table[2] == -1);
+}
+
 constexpr Test tests[] = {
     TEST(streamed_rows_find_their_neighbors),
     TEST(tables_do_not_depend_on_threads_or_on_how_the_work_is_split),
@@ -211,6 +250,7 @@ constexpr Test tests[] = {
     TEST(equal_rows_do_not_split_leaves),
     TEST(interrupts_change_no_results),
     TEST(tables_and_queries_do_not_depend_on_threads),
+    TEST(rows_that_leave_are_in_no_list_and_a_copy_goes_on),
 };
 
 }  // namespace

@@ -15,11 +15,12 @@ from vicinal.cli.describing import announce_columns, describe
 from vicinal.cli.fitting import INTERRUPTED, FitResult, fit_rows, load_model, load_rows
 from vicinal.cli.methods import ESTIMATORS, RESERVED, Method, estimator, explanations, make_spec, signature, value_of
 from vicinal.cli.page_commands import compare, page, serve
+from vicinal.cli.placing_commands import transform, update
 from vicinal.cli.stream_command import stream
 from vicinal.cli.writing import STDOUT, OutputFiles, check_outputs
 from vicinal.files.atomic import StagedFiles
 from vicinal.files.data_table import Categories, Column, ColumnChoice, Dates, Role
-from vicinal.files.preparation import Preparation, Preprocessing
+from vicinal.files.preparation import Preprocessing
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,7 +100,8 @@ def build() -> Any:
     """Build the command with all its subcommands."""
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.callback(invoke_without_command=True)(_root)
-    made = (embed, describe, transform, clusters, page, compare, serve, stream, choose, quality, info, methods, demo)
+    looks = (clusters, page, compare, serve)
+    made = (embed, describe, transform, update, *looks, stream, choose, quality, info, methods, demo)
     for command in made:
         app.command()(options.with_groups(command))
     return typer.main.get_command(app)
@@ -182,35 +184,6 @@ def embed(
     if not quiet:
         outputs.announce(result, size, table.matrix)
     return INTERRUPTED if result.interrupted else 0
-
-
-# A model knows how its features are made.
-NOT_PLACED = ("features", "exclude", "vectors", "categories", "dates")
-
-
-def transform(
-    model: options.SavedModelFile,
-    file: options.Source,
-    output: Annotated[Path, options.Output],
-    columns: Annotated[ColumnChoice, options.Group(options.choose_columns, *NOT_PLACED)],
-    quiet: options.Quiet = False,
-    force: options.Force = False,
-) -> None:
-    """Place new rows on the map of a saved model; the model does not change.
-
-    Columns are found by the names that the model was fitted to, in any order.
-    """
-    check_outputs({"output": output}, [model, file], force)
-    fitted = load_model(model)
-    if not hasattr(fitted, "transform"):
-        raise ValueError(f"{model}: a {type(fitted).__name__} cannot place new rows")
-    preparation = Preparation.of_model(fitted)
-    table = preparation.read(file, columns)
-    places = fitted.transform(preparation.apply(table.X))
-    announce_columns(table, output, all_columns=False, quiet=quiet)
-    OutputFiles(output).write(FitResult(places, {}, None, model=fitted), table.columns, file, {})
-    if not quiet and output != STDOUT:
-        print(f"wrote {output}: placed {len(places):,} rows on a map of {len(fitted.embedding_):,}")
 
 
 def info(model: options.SavedModelFile) -> None:

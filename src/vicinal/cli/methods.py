@@ -23,7 +23,14 @@ def explanations(method: Method) -> dict[str, str]:
 
 
 # Parameters that the command line sets itself, and the options that do so.
-RESERVED = {"random_state": "--seed", "n_jobs": "--jobs", "callback": None, "verbose": None, "tqdm_kwds": None}
+RESERVED = {
+    "random_state": "--seed",
+    "n_jobs": "--jobs",
+    "window": "`vicinal stream --window`",
+    "callback": None,
+    "verbose": None,
+    "tqdm_kwds": None,
+}
 
 
 class Method(StrEnum):

@@ -44,7 +44,9 @@ class StreamFit:
 
     def __init__(self, path: Path, batch_rows: int, choice: ColumnChoice, model: Any, state: Path | None) -> None:
         self.path, self.model, self.state = path, model, state
+        self.preparation = Preparation.of_model(model)
         self.n_read = 0
+        choice = self.preparation.matching(path, choice)
         tables = tables_of(path, batch_rows, choice)
         self.first = next(tables)
         self.total = row_count(path, choice.form)
@@ -60,7 +62,8 @@ class StreamFit:
 
     def columns(self) -> list[Column]:
         """Return the columns of the rows that are placed."""
-        return join_columns(self._columns, self.n_placed)
+        joined = join_columns(self._columns, self.n_read)
+        return [one.taken(self.model.row_ids_[: self.n_placed]) for one in joined]
 
     def run(self, *, with_quality: bool, quiet: bool) -> FitResult:
         """Fit all batches; Ctrl-C stops at a point from which the model can be continued, and keeps the map."""
@@ -93,8 +96,8 @@ class StreamFit:
 
     def _unread(self) -> Iterator[NDArray[np.float32]]:
         """Yield the rows that the model does not contain yet."""
-        known = self.model.n_rows_ if hasattr(self.model, "n_rows_") else 0
-        width = self.first.X.shape[1]
+        known = self.model.n_seen_ if hasattr(self.model, "n_seen_") else 0
+        width = self.preparation.apply(self.first.X[:1]).shape[1]
         if known and width != self.model.n_features_in_:
             raise ReadError(f"{self.path} has {width} features, but the resumed run read {self.model.n_features_in_}")
         for table in chain([self.first], self._tables):
@@ -102,9 +105,10 @@ class StreamFit:
             self.n_read += len(table.X)
             self._columns.append(table.read_columns)
             if self.n_read > known:
-                yield table.X[max(known - begin, 0) :]
+                yield self.preparation.apply(table.X[max(known - begin, 0) :])
         if self.n_read < known:
-            raise ReadError(f"{self.path} has {self.n_read} rows, but the resumed run read {known}")
+            new = "; `vicinal update` adds the rows of a file that has only new ones"
+            raise ReadError(f"{self.path} has {self.n_read} rows, but the resumed run read {known}{new}")
 
     def _save_state(self, due: bool) -> None:
         since = time.perf_counter() - self._saved
@@ -141,7 +145,11 @@ def stream(
         Path | None, typer.Option(metavar="FILE", help="Save the state every minute, to resume a stopped run.")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Resume from a saved state, or from a model of fewer rows.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Resume from a saved state, or from a model of the first rows, also UMAP's."),
+    ] = None,
+    window: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Keep the last N rows: older ones leave the map.")
     ] = None,
     shape: options.Shape,
     run: options.Run,
@@ -156,21 +164,21 @@ def stream(
 
     With an output, the map is written when all rows are placed; Ctrl-C writes the rows placed so far.
     """
-    spec = make_spec(Method.PROGRESSIVE, shape | {"batch_size": batch_rows}, **run)
+    spec = make_spec(Method.PROGRESSIVE, shape | {"batch_size": batch_rows, "window": window}, **run)
     outputs = OutputFiles(output, **more)
     # a run may save its state to the file that it resumes from
     state_to_check = None if save_state == resume else save_state
     outputs.check(file, shape["n_components"], force, save_state=state_to_check)
     if not outputs.any:
-        if save_state is not None or resume is not None:
-            raise ValueError("--save-state and --resume require an output, such as --output map.parquet")
+        if save_state is not None or resume is not None or window is not None:
+            raise ValueError("--save-state, --resume and --window require an output, such as --output map.parquet")
         return _show(file, batch_rows, columns, spec, port=port, browser=browser)
     model = _resume(resume, spec) if resume else spec.build()
     fit = StreamFit(file, batch_rows, columns, model, save_state)
     announce_columns(fit.first, output, all_columns=False, quiet=quiet)
     result = fit.run(with_quality=outputs.report is not None, quiet=quiet)
     shape_read = len(result.embedding), model.n_features_in_
-    Preparation(kept_choice(fit.first, columns)).keep_in(result.model)
+    Preparation(kept_choice(fit.first, columns), fit.preparation.steps).keep_in(result.model)
     document = report_of(str(file), shape_read, spec, result) | roles_of(fit.first.columns)
     outputs.write(result, fit.columns(), file, document, columns_line(fit.first.columns, fit.first.matrix))
     if not quiet:
@@ -206,8 +214,15 @@ def _resume(path: Path, spec: EstimatorSpec) -> Any:
     import vicinal
 
     model = load_model(path)
+    if isinstance(model, vicinal.UMAP):
+        preparation, own = Preparation.of_model(model), ("batch_size", "window")
+        try:
+            model = model.to_progressive(**{name: spec.parameters[name] for name in own if name in spec.parameters})
+        except ValueError as error:
+            raise ValueError(f"--resume {path}: {error}") from error
+        preparation.keep_in(model)
     if not isinstance(model, vicinal.ProgressiveUMAP):
-        raise ValueError(f"--resume {path} contains a {type(model).__name__}; only a ProgressiveUMAP can be resumed")
+        raise ValueError(f"--resume {path} contains a {type(model).__name__}; only UMAP and ProgressiveUMAP go on")
     defaults = signature(spec.method)
     for name, value in spec.parameters.items():
         if name not in ("n_jobs", "random_state") and value not in (defaults[name].default, getattr(model, name)):

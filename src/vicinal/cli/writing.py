@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +42,10 @@ STDOUT = Path("-")
 
 @dataclass(frozen=True)
 class OutputFiles:
-    """The paths of the requested outputs, one per format, and what the page shows beside the columns."""
+    """The paths of the requested outputs, one per format, and what the page shows beside the columns.
+
+    Picture and page show the rows of the table, unless ``drawn`` has a whole map and its columns.
+    """
 
     output: Path | None = None
     png: Path | None = None
@@ -50,10 +53,11 @@ class OutputFiles:
     report: Path | None = None
     model: Path | None = None
     on_page: Mapping[str, Any] | None = None
+    drawn: tuple[NDArray[np.float32], Sequence[Column]] | None = None
 
     @property
     def paths(self) -> dict[str, Path | None]:
-        return {name: path for name, path in vars(self).items() if name != "on_page"}
+        return {name: path for name, path in vars(self).items() if name not in ("on_page", "drawn")}
 
     @property
     def any(self) -> bool:
@@ -87,11 +91,12 @@ class OutputFiles:
                     _write_annotated(source, path, result)
                 else:
                     write_map(path, result.embedding, columns, measured)
+            places, beside = self.drawn or (result.embedding, [*columns, *measured])
             if self.png is not None:
-                write_picture(staged.path_for(self.png), result.embedding, columns, None)
+                write_picture(staged.path_for(self.png), places, columns if self.drawn is None else beside, None)
             if self.html is not None:
-                shown = {"columns": [*columns, *measured], "title": source.stem, "about": about}
-                self._write_page(staged.path_for(self.html), result, shown)
+                shown = {"columns": beside, "title": source.stem, "about": about}
+                self._write_page(staged.path_for(self.html), replace(result, embedding=places), shown)
             if self.model is not None:
                 save_model(result.model, staged.path_for(self.model))
             if self.report is not None:

@@ -71,7 +71,7 @@ class ComposedUMAP(UMAP):
     def _refused(self, *args: Any, **kwargs: Any) -> Any:
         raise TypeError("a composed model follows from its parts: fit or update them, and compose them again")
 
-    fit = fit_transform = partial_fit = update = inverse_transform = _refused
+    fit = fit_transform = partial_fit = update = to_progressive = inverse_transform = _refused
 
     @over_blocks
     def transform(

@@ -226,7 +226,8 @@ def growing_recipe_of(model: Any, seed: int, n_jobs: int) -> Recipe:
 
 def pace_of(model: Any) -> Pace:
     """Return for how many epochs the rows of a growing map move."""
-    return Pace(int(model.new_epochs), int(model.updated_epochs), model.move == "all")
+    window = None if model.window is None else int(model.window)
+    return Pace(int(model.new_epochs), int(model.updated_epochs), model.move == "all", window)
 
 
 def given_knn(precomputed_knn: Any) -> Any:

@@ -26,6 +26,8 @@ from vicinal.layout.schedule import DECAY, SMALL_ROWS
 from vicinal.neighbors.metrics import ALIASES, METRICS, Rows, check_metric, is_sparse
 from vicinal.neighbors.online import OnlineNeighbors
 from vicinal.neighbors.rows import check_rows
+from vicinal.pipeline.continued import grown_from
+from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.grow import (
     MOST_LAYOUTS,
     MOVED_SHARE,
@@ -62,16 +64,25 @@ class ProgressiveUMAP(Estimator):
     are computed, and epochs run, only for new rows and for those whose neighbors changed.
     The same calls with the same ``random_state`` give the same bits for any ``n_jobs``, unless they are bounded by
     time. The parameters of the map are those of the first batch; later changes take effect with the next ``fit``.
-    ``partial_fit`` takes effect completely or not at all, also if it is interrupted. An interrupted ``insert``,
-    ``step``, ``run`` or ``polish`` leaves a map that can go on.
+    ``partial_fit`` and ``forget`` take effect completely or not at all, also if they are interrupted. An interrupted
+    ``insert``, ``step``, ``run`` or ``polish`` leaves a map that can go on.
+
+    Rows leave by ``forget``, or because a ``window`` is full. The others keep their places, and move only as later rows
+    arrive. Neither the model nor its saved file keeps any value of a row that left, except for what it contributed to
+    sums over many rows, such as the axes by which the search compares rows.
 
     Attributes
     ----------
     embedding_ : array [rows placed so far, n_components]
     n_rows_ : int
-        Number of rows inserted so far.
+        Number of rows: those inserted and not forgotten.
+    n_seen_ : int
+        Number of rows inserted so far, forgotten ones included.
+    row_ids_ : array of int64 [rows]
+        The lasting number of each row, which ``forget`` takes: row ``i`` was the ``row_ids_[i]``-th to be inserted,
+        from 0.
     rows_ : array or sparse matrix [rows, columns]
-        These rows: a view, not to be written to.
+        The rows: a view, not to be written to.
     age_ : array [rows placed so far]
         Epochs that each row has moved for.
     pending_ : int
@@ -125,6 +136,8 @@ class ProgressiveUMAP(Estimator):
         time.""")
     polish_epochs: int = parameter(12, [whole(0)], "Epochs that all rows move for in ``polish``.")
     batch_size: int = parameter(1000, [whole(1)], "Rows that ``fit`` takes at a time.")
+    window: int | None = parameter(None, [whole(1), None], """
+        Number of rows that stay: when more are inserted, the oldest leave. None keeps all rows.""")
     n_jobs: int | None = like(UMAP)
     set_op_mix_ratio: float = like(UMAP)
     local_connectivity: float = like(UMAP)
@@ -217,6 +230,22 @@ class ProgressiveUMAP(Estimator):
         self._stream.add(batch, reporter(grown, self._progress()) if watched else None)
         return self
 
+    def forget(self, rows: Any) -> ProgressiveUMAP:
+        """Remove rows; the others keep their places.
+
+        The neighbors of the others are filled again by the next ``partial_fit``, ``step`` or ``run``.
+
+        Parameters
+        ----------
+        rows : array of int
+            Lasting numbers of the rows, as in ``row_ids_``. Some rows must stay.
+        """
+        search = self._map_with_rows().search
+        if len(search.rows_of(rows)) == search.n:
+            raise ValueError(f"rows must not name all {search.n} rows; to begin anew, use fit")
+        self._stream.forget(rows)
+        return self
+
     def run(self) -> ProgressiveUMAP:
         """Work until nothing is pending, or the callback asks to stop."""
         self._run(self._map_with_rows())
@@ -232,6 +261,8 @@ class ProgressiveUMAP(Estimator):
     @whole_or_nothing
     def fit(self, X: Any, y: Any = None) -> ProgressiveUMAP:
         """Map ``X``, ``batch_size`` rows at a time, instead of everything inserted before.
+
+        With a ``window`` the map holds the last rows of ``X``.
 
         Parameters
         ----------
@@ -262,6 +293,15 @@ class ProgressiveUMAP(Estimator):
         check_rows(rows := self._convert_like_map(X), self._jobs())
         return place_in(self._map, rows)
 
+    def adopt_map(self, fitted: FittedMap) -> ProgressiveUMAP:
+        """Go on from a fitted map (:meth:`UMAP.to_progressive`), which stays as it is."""
+        self._validate_params()
+        k = self._list_length(fitted.data.n)
+        recipe = self._growing_recipe(self._settings(), k, fitted.seed)
+        self._adopt(grown_from(fitted, recipe, pace_of(self), k, self._jobs()))
+        self.n_features_in_ = fitted.data.shape[1]
+        return self
+
     def to_umap(self) -> UMAP:
         """Return an ordinary fitted model of the rows placed so far, which shares nothing with this one."""
         require_fitted(self)
@@ -283,6 +323,8 @@ class ProgressiveUMAP(Estimator):
     embedding_ = Result(lambda grown: grown.embedding if grown.n_placed else None, "there is no map yet")
     age_ = Result(lambda grown: grown.age.view.copy())
     n_rows_ = Result(lambda grown: int(grown.search.n))
+    n_seen_ = Result(lambda grown: int(grown.search.n_ever))
+    row_ids_ = Result(lambda grown: grown.search.ids)
     rows_ = Result(lambda grown: grown.search.rows)
     pending_ = Result(lambda grown: grown.pending)
     coverage_ = Result(lambda grown: float(grown.search.coverage_))

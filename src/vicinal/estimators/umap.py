@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY
 from functools import partialmethod
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.metadata_routing import UNUSED
 
@@ -18,6 +18,7 @@ from vicinal.estimators.parameters import (
     given_neighbors,
     output_space_of,
     parameter,
+    parameters_of,
     recipe_of,
     with_parameters,
 )
@@ -46,6 +47,9 @@ from vicinal.runtime.constraints import (
 )
 from vicinal.runtime.inputs import is_dask
 from vicinal.runtime.sizes import ByteSize
+
+if TYPE_CHECKING:
+    from vicinal.estimators.progressive import ProgressiveUMAP
 
 
 @with_parameters
@@ -330,6 +334,35 @@ class UMAP(MapEstimator):
         self.map_ = update(fitted, rows, labels, self._progress())
         self.n_features_in_ = int(self.map_.data.rows.shape[1])
         return self
+
+    def to_progressive(self, **parameters: Any) -> ProgressiveUMAP:
+        """Return a model that holds the same rows, edges and places, and takes more rows with ``partial_fit``.
+
+        The two models share nothing. What a stream cannot have is refused by name: labels, weights and pins of rows,
+        densMAP, output metrics, precomputed distances or neighbors.
+
+        Parameters
+        ----------
+        **parameters
+            Parameters that only :class:`ProgressiveUMAP` has, such as ``window``. The others are those of the fit.
+        """
+        from vicinal.estimators.progressive import ProgressiveUMAP
+        from vicinal.pipeline.continued import reason_against
+
+        self._require_map()
+        known, made_by = parameters_of(ProgressiveUMAP), self._fit_params
+        own = [name for name in known if name not in parameters_of(UMAP)]
+        for name in parameters:
+            if name not in own:
+                raise TypeError(f"to_progressive takes the parameters {', '.join(own)}, got {name!r}")
+        if (reason := reason_against(self.local_map)) is not None:
+            raise ValueError(f"to_progressive: this {type(self).__name__} has {reason}, which a stream cannot have")
+        # How a map starts and how labels are compared plays no role for a map that is there, and has no labels.
+        shared = {name: made_by[name] for name in known if name in made_by and name not in ("init", "target_metric")}
+        model = ProgressiveUMAP(**(shared | parameters)).adopt_map(self.local_map)
+        if hasattr(self, "feature_names_in_"):
+            model.feature_names_in_ = self.feature_names_in_
+        return model
 
     def partial_fit(self, X: Any, y: Any = None) -> UMAP:
         """``fit`` the first time, ``update`` from then on."""

@@ -68,6 +68,10 @@ class Column:
         """Return some rows of the column."""
         return self if self.values is None else replace(self, values=self.values[rows])
 
+    def taken(self, rows: NDArray[np.int64]) -> Column:
+        """Return the rows of given numbers."""
+        return self if self.values is None else replace(self, values=self.values[rows])
+
 
 class Categories(StrEnum):
     """Values of `--categories`: how columns of classes become features."""

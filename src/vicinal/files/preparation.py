@@ -223,6 +223,12 @@ class Preparation:
         """Read rows to place and prepare them."""
         return self.apply(self.read(path).X)
 
+    def matching(self, path: Path, asked: ColumnChoice) -> ColumnChoice:
+        """Return the columns of a file that is read in batches: those of the fit, but what ``asked`` names."""
+        if self.choice is None or path.suffix.lower() == ".npy":
+            return asked
+        return replace(self.choice, **_changes(asked))
+
     def read(self, path: Path, asked: ColumnChoice = DEFAULT_CHOICE) -> DataTable:
         """Read a file of the same layout: the same features by name, and the other columns that it has.
 
@@ -230,8 +236,7 @@ class Preparation:
         """
         if self.choice is None:
             return read_table(path, asked)
-        defaults = vars(DEFAULT_CHOICE)
-        changes = {name: value for name, value in vars(asked).items() if value and value != defaults[name]}
+        changes = _changes(asked)
         wanted = replace(self.choice, **changes)
         with local_file(path) as local:
             if local.suffix.lower() not in (".npz", ".h5ad"):
@@ -242,6 +247,12 @@ class Preparation:
             if local.suffix.lower() not in (".xlsx", ".ods"):
                 wanted = replace(wanted, form=replace(wanted.form, sheet=None))
             return read_chosen(local, wanted, lambda names, beside: _matching(local, wanted, changes, names, beside))
+
+
+def _changes(asked: ColumnChoice) -> dict[str, Any]:
+    """Return what a choice names."""
+    defaults = vars(DEFAULT_CHOICE)
+    return {name: value for name, value in vars(asked).items() if value and value != defaults[name]}
 
 
 def _listed(value: Any) -> Any:

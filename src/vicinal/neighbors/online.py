@@ -41,6 +41,7 @@ class GivenDense:
     """Dense rows as they were given."""
 
     def __init__(self, columns: int) -> None:
+        self._columns = columns
         self._values = GrowingArray(np.empty((0, columns), np.float32))
 
     def first(self, n: int) -> NDArray[np.float32]:
@@ -54,6 +55,12 @@ class GivenDense:
 
     def truncate(self, n: int) -> None:
         self._values.truncate(n)
+
+    def taken(self, rows: NDArray[np.int32]) -> GivenDense:
+        """Return a copy of some rows."""
+        taken = GivenDense(self._columns)
+        taken.append(self._values.view[rows])
+        return taken
 
 
 class GivenSparse:
@@ -89,6 +96,12 @@ class GivenSparse:
         for column in (self._values, self._indices):
             column.truncate(int(self._ends.view[-1]))
 
+    def taken(self, rows: NDArray[np.int32]) -> GivenSparse:
+        """Return a copy of some rows."""
+        taken = GivenSparse(self._columns)
+        taken.append(self.first(len(self._ends) - 1)[rows])
+        return taken
+
 
 class StreamPairs:
     """Ranks of pairs that the core computes from the rows that it holds: there is nothing to store."""
@@ -99,6 +112,10 @@ class StreamPairs:
     def truncate(self, n: int) -> None:
         """Remove all rows from row ``n`` on."""
 
+    def taken(self, rows: NDArray[np.int32]) -> StreamPairs:
+        """Return the same for some of the rows."""
+        return self
+
     def ranks(self, queries: Rows | None = None) -> cpu.PairMetric | None:
         """Return the ranks of prepared queries, or else of the rows, and the rows; None if the core knows them."""
         return None
@@ -108,6 +125,7 @@ class CalledPairs(StreamPairs):
     """Distances by a Python function. It is called with copies of the rows, because it may write into them."""
 
     def __init__(self, metric: FittedMetric) -> None:
+        self._metric = metric
         self._function = partial(metric.function, **metric.keywords)
         self._rows: list[NDArray[np.float32]] = []
 
@@ -116,6 +134,11 @@ class CalledPairs(StreamPairs):
 
     def truncate(self, n: int) -> None:
         del self._rows[n:]
+
+    def taken(self, rows: NDArray[np.int32]) -> CalledPairs:
+        taken = CalledPairs(self._metric)
+        taken._rows = [self._rows[row] for row in rows.tolist()]
+        return taken
 
     def ranks(self, queries: Rows | None = None) -> cpu.PairMetric:
         heads = self._rows if queries is None else list(queries.copy())
@@ -127,7 +150,12 @@ class CompiledPairs(GivenDense, StreamPairs):
 
     def __init__(self, metric: FittedMetric, columns: int) -> None:
         super().__init__(columns)
-        self._function = metric.function
+        self._metric, self._function = metric, metric.function
+
+    def taken(self, rows: NDArray[np.int32]) -> CompiledPairs:
+        taken = CompiledPairs(self._metric, self._columns)
+        taken.append(self._values.view[rows])
+        return taken
 
     def ranks(self, queries: Rows | None = None) -> cpu.PairMetric:
         rows = self.first(MOST_STORED)
@@ -146,6 +174,11 @@ class SparsePairs(StreamPairs):
 
     def truncate(self, n: int) -> None:
         self._rows.truncate(n)
+
+    def taken(self, rows: NDArray[np.int32]) -> SparsePairs:
+        taken = SparsePairs(self._metric, self._columns)
+        taken._rows = self._rows.taken(rows)
+        return taken
 
     def ranks(self, queries: Rows | None = None) -> cpu.PairMetric:
         heads = self._rows
@@ -254,6 +287,11 @@ class OnlineNeighbors:
     following these entries. The result depends on the calls and on ``n_ops``, not on ``n_jobs``;
     ``step(100); step(200)`` equals ``step(300)``.
 
+    ``forget`` removes rows. The rows that stay are numbered from 0 again, in the same order: tables, ``query`` and
+    ``step`` use these numbers, and ``ids`` holds the lasting number of each row, by its arrival. Neither the object nor
+    its ``state()`` keeps any value of a forgotten row, except for what it contributed to sums over many rows: the
+    principal axes of the sketches and the quantities below.
+
     Quantities that a metric derives from the data (``V``, ``VI``, means for missing values, the scale of extreme
     numbers) are computed from the rows of the first ``insert``, which are dense or sparse as all later ones must be.
 
@@ -320,12 +358,24 @@ class OnlineNeighbors:
         self._engine: cpu.OnlineNeighbors | None = None
         self._given: GivenDense | GivenSparse | None = None  # None: they are the rows of the engine
         self._pairs = StreamPairs()
+        self._ids = GrowingArray(np.empty(0, np.int64))
+        self._n_ever = 0
         self._lock = threading.RLock()
 
     @property
     def n(self) -> int:
-        """Number of inserted rows."""
+        """Number of rows: those inserted and not forgotten."""
         return 0 if self._engine is None else self._engine.n
+
+    @property
+    def n_ever(self) -> int:
+        """Number of rows inserted so far, forgotten ones included."""
+        return self._n_ever
+
+    @property
+    def ids(self) -> NDArray[np.int64]:
+        """The lasting numbers of the present rows, ascending: row ``i`` was the ``ids[i]``-th to arrive, from 0."""
+        return self._ids.view[: self.n].copy()
 
     @property
     def n_searched(self) -> int:
@@ -354,7 +404,7 @@ class OnlineNeighbors:
 
     @property
     def rows(self) -> Rows:
-        """The inserted rows, shape (n, d), a CSR matrix if they are sparse. Later insertions do not change it."""
+        """The present rows, shape (n, d), a CSR matrix if they are sparse. Later calls do not change it."""
         with self._lock:
             if self._engine is None:
                 raise ValueError("there are no rows yet")
@@ -377,17 +427,17 @@ class OnlineNeighbors:
         Returns
         -------
         range
-            The numbers of the rows.
+            The lasting numbers of the rows (``ids``).
         """
         return self.insert_checked(*self._check(X, "X"))
 
     def insert_checked(self, rows: Rows, largest: float) -> range:
         """Store rows that ``as_rows`` converted and ``check_rows`` accepted, which returned ``largest``."""
         with self._lock:
-            first = self.n
+            first = self._n_ever
             if not rows.shape[0]:
                 return range(first, first)
-            if not first or self._preparation is None:
+            if not self.n or self._preparation is None:
                 metric = fit_metric(self.metric, self.metric_kwds, rows)
                 metric.check_domain(rows)
                 preparation, prepared = Preparation.of(metric, rows, self.n_jobs, largest)
@@ -395,8 +445,57 @@ class OnlineNeighbors:
             else:
                 self._preparation.metric.check_domain(rows)
                 prepared = self._preparation.rows(rows, largest)
+            self._ids.truncate(self.n)
+            self._ids.append(np.arange(first, first + rows.shape[0]))
             self._store(rows, prepared)
-            return range(first, self.n)
+            self._n_ever = first + rows.shape[0]
+            return range(first, self._n_ever)
+
+    def forget(self, ids: Any) -> NDArray[np.int64]:
+        """Remove rows.
+
+        The lists of the other rows lose them, and are filled again by the next calls of ``step``: about as many
+        operations as there are rows that list a forgotten one. The call itself compares no rows; it moves in memory
+        what stays.
+
+        Parameters
+        ----------
+        ids : array-like of int
+            Lasting numbers (``ids``) of present rows, in any order.
+
+        Returns
+        -------
+        array of int64
+            The rows whose lists changed, by their present numbers, in ascending order.
+        """
+        with self._lock:
+            gone = self.rows_of(ids)
+            stay = np.delete(np.arange(self.n, dtype=np.int32), gone)
+            if self._engine is None or not len(gone):
+                return np.empty(0, np.int64)
+            kept_ids = self._ids.taken(stay)
+            if not len(stay):
+                self._engine, self._preparation, self._given, self._pairs = None, None, None, StreamPairs()
+                self._ids = kept_ids
+                return np.empty(0, np.int64)
+            given, pairs = None if self._given is None else self._given.taken(stay), self._pairs.taken(stay)
+            changed = self._engine.keep(stay, self.n_jobs, self._pairs.ranks())
+            self._given, self._pairs, self._ids = given, pairs, kept_ids
+            return changed
+
+    def rows_of(self, ids: Any) -> NDArray[np.int64]:
+        """Return the numbers of the rows with these lasting numbers, or raise, naming one that is not there."""
+        wanted = np.asarray(ids)
+        if not wanted.size:
+            return np.empty(0, np.int64)
+        if wanted.dtype.kind not in "iu" or wanted.ndim > 1:
+            raise TypeError(f"ids must be whole numbers, got an array of {wanted.dtype} of shape {wanted.shape}")
+        wanted, known = np.unique(wanted), self._ids.view[: self.n]
+        at = np.searchsorted(known, wanted)
+        missing = np.append(known, -1)[at] != wanted
+        if missing.any():
+            raise ValueError(f"ids must name present rows, and there is no row {wanted[missing][0]}")
+        return at
 
     def _start(self, preparation: Preparation, columns: int, sparse: bool, *, kept: bool) -> None:
         """Set how rows are prepared, stored and ranked; ``kept`` if the engine keeps the rows as they are given."""
@@ -448,14 +547,20 @@ class OnlineNeighbors:
             With all rows searched and nothing pending.
         """
         online = cls(neighbors.k, metric, **more)
-        n = len(online.insert(X))
+        online.insert(X)
+        online.adopt(neighbors)
+        return online
+
+    def adopt(self, neighbors: Neighbors) -> None:
+        """Take the neighbors of all rows, none of which was searched, from a table. Distances are computed again."""
+        n = self.n
         if neighbors.n != n:
             raise ValueError(f"neighbors must be those of the {n} rows of X, got {neighbors.n} rows")
         if neighbors.index.min(initial=-1) < -1 or neighbors.index.max(initial=-1) >= n:
             raise ValueError(f"neighbors must name rows of X, 0 to {n - 1}, or -1")
-        if online._engine is not None:
-            online._engine.adopt(neighbors.index, online.n_jobs, online._pairs.ranks())
-        return online
+        with self._lock:
+            if self._engine is not None:
+                self._engine.adopt(neighbors.index, self.n_jobs, self._pairs.ranks())
 
     def state(self) -> dict[str, Any]:
         """Return everything that ``from_state`` needs to continue with the same bits: arrays and plain values."""
@@ -468,9 +573,11 @@ class OnlineNeighbors:
                 "options": asdict(self.options),
             }
             if self._engine is None or self._preparation is None:
-                return state
+                return state | ({"n_ever": self._n_ever} if self._n_ever else {})
             keywords, scale = dict(self._preparation.metric.keywords), self._preparation.scale
             given = None if self._given is None else self._given.first(self.n)
+            if self._n_ever > self.n:
+                state |= {"ids": self.ids, "n_ever": self._n_ever}
             return state | {"keywords": keywords, "scale": scale, "given": given, "core": self._engine.state()}
 
     @classmethod
@@ -479,12 +586,14 @@ class OnlineNeighbors:
         options = OnlineOptions(**state["options"])
         kwds = state["metric_kwds"]
         online = cls(state["k"], state["metric"], metric_kwds=kwds, seed=state["seed"], n_jobs=n_jobs, options=options)
+        online._n_ever = int(state.get("n_ever", 0))
         if "core" not in state:
             return online
         core, given = state["core"], state["given"]
         n = len(core["changes"])
         if n == 0:
             raise ValueError("the state has no rows")
+        online._restore_ids(state.get("ids"), n)
         if given is not None:
             given = as_rows(given)
             if given.ndim != 2 or given.shape[0] != n:
@@ -505,6 +614,15 @@ class OnlineNeighbors:
         if sparse or metric.function is not None:
             online._pairs.append(online._engine.rows() if given is None else preparation.rows(given))
         return online
+
+    def _restore_ids(self, ids: Any, n: int) -> None:
+        if ids is None:
+            ids, self._n_ever = np.arange(n), n
+        if not isinstance(ids, np.ndarray) or ids.dtype != np.int64 or ids.shape != (n,):
+            raise ValueError(f"ids must hold {n} whole numbers")
+        if not (np.diff(ids, prepend=-1) > 0).all() or ids[-1] >= self._n_ever:
+            raise ValueError(f"ids must ascend from 0 and be less than {self._n_ever}")
+        self._ids = GrowingArray(ids)
 
     def _build_engine(self, columns: int, pair_columns: int) -> cpu.OnlineNeighbors:
         assert self._preparation is not None

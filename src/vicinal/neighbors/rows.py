@@ -345,6 +345,11 @@ class FirstEqualRows:
         if len(block[0]):
             self._blocks.append(block)
 
+    def keep(self, number: Numbers) -> None:
+        """Replace each row that is the first of its content by its ``number``; -1 if no row of that content stays."""
+        kept = [(hashes[number[rows] >= 0], number[rows[number[rows] >= 0]]) for hashes, rows in self._blocks]
+        self._blocks = [block for block in kept if len(block[0])]
+
     def _lookup(self, hashes: Hashes) -> Numbers:
         """Return the row that was added with each hash, or -1."""
         found = np.full(len(hashes), -1, np.int32)

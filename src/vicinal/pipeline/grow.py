@@ -39,6 +39,7 @@ from vicinal.pipeline.online_graph import (
     Pace,
     growing_schedule,
     piece_gap,
+    union,
 )
 from vicinal.pipeline.place import are_elsewhere, places_near_neighbors, settle, warn_of_isolated
 from vicinal.pipeline.recipe import Places, Recipe
@@ -131,6 +132,13 @@ _CORE = {
     "compared": _integer(0, _COUNTER),
     "share": Interval(Real, 0, None, closed="left"),
 }
+# States of earlier versions lack these.
+_LATER = {"n_ever": _integer(0, _COUNTER)}
+_LATER_CORE = {
+    "removed": _integer(0, _COUNTER),
+    "longest2": Interval(Real, 0, None, closed="left"),
+    "coarse_unit": Interval(Real, 0, None, closed="left"),
+}
 
 
 def check_numbers(state: Mapping[str, Any]) -> None:
@@ -144,15 +152,21 @@ def check_numbers(state: Mapping[str, Any]) -> None:
     if "core" in search:
         _check("search", search, {"scale": _POSITIVE})
         _check("search.core", search["core"], _CORE)
+        _check(
+            "search.core", search["core"], {name: _LATER_CORE[name] for name in _LATER_CORE if name in search["core"]}
+        )
+    _check("search", search, {name: _LATER[name] for name in _LATER if name in search})
     _check_clock(state["clock"], len(state["places"]))
     _check_lists(state["index"], state["membership"], search["k"])
 
 
 def _check_clock(clock: Any, n_placed: int) -> None:
-    names = ("first_map_rows", "round", "cursor")
-    if not isinstance(clock, list | tuple) or len(clock) != len(names):
-        raise ValueError(f"clock must hold {', '.join(names)}, got {clock!r}")
     allowed = {"first_map_rows": _integer(0, n_placed), "round": _integer(0, _COUNTER), "cursor": _integer(0, n_placed)}
+    allowed["settled"] = _integer(n_placed, 2 * n_placed)
+    names = tuple(allowed)
+    if not isinstance(clock, list | tuple) or len(clock) not in (len(names) - 1, len(names)):
+        raise ValueError(f"clock must hold {', '.join(names)}, got {clock!r}")
+    clock = [*clock, n_placed][: len(names)]
     _check("clock", dict(zip(names, clock, strict=True)), allowed)
 
 
@@ -268,13 +282,14 @@ class GrowingMap:
         self.age, self.left = GrowingArray(np.empty(0, np.int32)), GrowingArray(np.empty(0, np.int32))  # epochs
         self.init_used = ""
         self.first_map_rows = 0
+        self.settled = 0  # size of the map when all rows last had moved together for it, or less if most left since
         self.round = self.cursor = 0  # turns of all moving rows so far, and the next row to move
         self._moved: list[NDArray[np.int32]] | None = None  # rows that moved, while someone records them
         self._seconds_per_row = SECONDS_PER_ROW
         self._placed_rows: TrainingRows | None = None
         self._layouts: dict[int, PartialLayout] = {}
         self._isolated: NDArray[np.bool_] | None = None  # which rows have no edge, until the graph changes
-        self._warned = False
+        self.warned = False  # of isolated rows
 
     @property
     def n_placed(self) -> int:
@@ -311,7 +326,7 @@ class GrowingMap:
             return False
         if n_new * SNAPSHOT_RATIO >= self.n_placed or self.first_map_rows < rules.FIRST_MAP_ROWS:
             return False
-        if rules.has_doubled(self.n_placed, self.n_placed + n_new):
+        if rules.has_doubled(self.settled, self.n_placed + n_new):
             return False
         # A new row changes the neighbors of about k others.
         turns = self._turns_left() + n_new * (self.search.k + self.pace.new_epochs // EPOCHS_PER_MOVE + 1)
@@ -320,8 +335,31 @@ class GrowingMap:
         return searches * self.graph.seconds_per_search + turns * self._seconds_per_row <= SHORT_SECONDS
 
     def insert(self, batch: Batch) -> None:
-        """Queue rows."""
-        self.graph.insert(batch)
+        """Queue rows. If they are more than the window with those before, the oldest leave."""
+        with deferred_interrupts():
+            self.graph.insert(batch)
+            if self.pace.window is not None and self.search.n > self.pace.window:
+                self.forget(self.search.ids[: self.search.n - self.pace.window])
+
+    def forget(self, ids: Any) -> None:
+        """Remove rows, by their lasting numbers. The others keep their places, until their lists are filled again.
+
+        Rows without edges lie around the others as ever.
+        """
+        self.complete()
+        self.search.rows_of(ids)
+        with deferred_interrupts():
+            linked, shown = self.graph.forget(ids)
+            stay = linked[: np.searchsorted(linked, self.n_placed)]
+            # The first of some equal rows may leave, and the next one shows its place.
+            first = self.graph.first.view[: len(stay)] == np.arange(len(stay))
+            places = np.where(first[:, None], self.places.view[shown[: len(stay)]], self.places.view[stay])
+            self.cursor = int(np.searchsorted(stay, self.cursor))
+            self.places, self.age, self.left = GrowingArray(places), self.age.taken(stay), self.left.taken(stay)
+            self.first_map_rows = min(self.first_map_rows, self.n_placed)
+            self.settled = min(self.settled, 2 * self.n_placed)
+            self._layouts.clear()
+            self._isolated = self._placed_rows = None
 
     def advance(self, n_ops: int | None = None, budget_ms: float | None = None, listen: Listen | None = None) -> int:
         """Do a bounded amount of work, first the search, then epochs, and return how many rows moved.
@@ -370,9 +408,9 @@ class GrowingMap:
             return None
         shared = pace.shared_epochs(n - graph.n, n)
         if not shared:
-            moving = moving[np.random.default_rng([self.seed, n]).random(len(moving)) < MOVED_SHARE]
-        everything = bool(shared) or not self.first_map_rows or pace.move_all or rules.has_doubled(self.n_placed, n)
-        rows = graph.rows_to_compute(graph.all_stale() if everything else moving)
+            moving = moving[np.random.default_rng([self.seed, n + self._n_gone]).random(len(moving)) < MOVED_SHARE]
+        everything = bool(shared) or not self.first_map_rows or pace.move_all or rules.has_doubled(self.settled, n)
+        rows = graph.rows_to_compute(graph.all_stale() if everything else union([moving, graph.emptied()]))
         return rows, graph.relate(rows) if rows.size else None, moving, max(pace.updated_epochs, shared)
 
     def build_graph(self, related: Related) -> Change:
@@ -427,8 +465,8 @@ class GrowingMap:
 
     def warn_of_isolated(self) -> None:
         """Warn once of rows without edges."""
-        if not self._warned and self.n_placed > 1 and self.isolated.any():
-            self._warned = True
+        if not self.warned and self.n_placed > 1 and self.isolated.any():
+            self.warned = True
             limit = self.recipe.affinity.limit(self.graph.unrelated)
             warn_of_isolated(self.isolated, limit)
 
@@ -487,7 +525,7 @@ class GrowingMap:
         self.complete()
         return {
             "init_used": self.init_used,
-            "clock": [self.first_map_rows, self.round, self.cursor],
+            "clock": [self.first_map_rows, self.round, self.cursor, self.settled],
             **self.graph.state(),
             **{name: getattr(self, name).view.copy() for name in COLUMNS},
         }
@@ -507,7 +545,7 @@ class GrowingMap:
         grown = cls(graph.neighbors, recipe, pace, n_jobs)
         grown.graph = graph
         grown.init_used = state["init_used"]
-        grown.first_map_rows, grown.round, grown.cursor = state["clock"]
+        grown.first_map_rows, grown.round, grown.cursor, grown.settled = [*state["clock"], len(state["places"])][:4]
         for name in COLUMNS:
             setattr(grown, name, getattr(grown, name).replaced(name, state[name]))
         grown.check()
@@ -562,8 +600,8 @@ class GrowingMap:
         known, n = self.n_placed, self.graph.n
         if known == n:
             return
-        whole = rules.has_doubled(known, n)
-        rng = np.random.default_rng([self.seed, known])
+        whole = rules.has_doubled(self.settled, n)
+        rng = np.random.default_rng([self.seed, known + self._n_gone])
         index = self.graph.relate(np.arange(known, n, dtype=np.int32)).index
         places = places_near_neighbors(index, self.places.view, rng, piece_gap(self.recipe.plan.forces.kernel))
         self._reserve_places(n)
@@ -603,6 +641,11 @@ class GrowingMap:
         self._isolated = None
         self.graph.apply(change)
 
+    @property
+    def _n_gone(self) -> int:
+        """Number of rows forgotten so far, so that random streams by the number of rows do not repeat."""
+        return self.search.n_ever - self.search.n
+
     def _turns_left(self) -> int:
         left = self.left.view[np.flatnonzero(self.left.view)]
         return int(-(-left // EPOCHS_PER_MOVE).sum())
@@ -621,6 +664,7 @@ class GrowingMap:
     def _append(self, places: Places) -> None:
         shared = self.pace.shared_epochs(len(places), self.search.n_searched)
         self.places.append(places)
+        self.settled = max(self.settled, self.n_placed)
         self.age.append(np.zeros(len(places), np.int32))
         self.left.append(np.full(len(places), max(self.pace.new_epochs, shared), np.int32))
 
@@ -646,6 +690,7 @@ class Stream:
             raise RuntimeError(f"this map was damaged when a call failed: {self._damage}")
         if self._grown is None:
             self._grown = self._restore(self._snapshot)
+            self._snapshot = {}  # holds rows that may be forgotten later
         return self._grown
 
     def add(self, batch: Batch, listen: Listen | None = None) -> None:
@@ -668,6 +713,18 @@ class Stream:
         except BaseException:
             self._grown, self._snapshot = None, snapshot
             raise
+
+    def forget(self, ids: Any) -> None:
+        """Remove rows, completely or not at all: interrupts wait."""
+        grown = self.map
+        n = grown.search.n
+        with deferred_interrupts():
+            try:
+                grown.forget(ids)
+            except BaseException as error:
+                if grown.search.n < n:
+                    self._damage = f"{type(error).__name__}: {error}"
+                raise
 
 
 def _bytes_of(value: Any) -> int:

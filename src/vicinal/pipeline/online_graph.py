@@ -77,11 +77,15 @@ def has_doubled(before: int, n: int) -> bool:
 
 @dataclass(frozen=True)
 class Pace:
-    """For how many epochs new and updated rows move, and whether all others move with them."""
+    """For how many epochs new and updated rows move, and whether all others move with them.
+
+    With a ``window``, the oldest rows leave when there are more than this many.
+    """
 
     new_epochs: int = 18
     updated_epochs: int = 18
     move_all: bool = False
+    window: int | None = None
 
     def shared_epochs(self, n_new: int, n: int) -> int:
         """Return the epochs of new and updated rows if ``n_new`` of ``n`` are new; 0 if this is a small share."""
@@ -147,6 +151,15 @@ class ClassLabels:
     def append(self, extension: tuple[NDArray[np.int64], dict[Any, int]]) -> None:
         codes, self._classes = extension
         self._codes.append(codes)
+
+    def keep(self, rows: NDArray[np.int32]) -> None:
+        """Remove the labels of all but some rows, and classes that no row has any more."""
+        used, codes = np.unique(self._codes.view[rows], return_inverse=True)
+        names = list(self._classes)
+        known = used[used != UNLABELED]
+        self._classes = {names[code]: number for number, code in enumerate(known.tolist())}
+        renumbered = codes.reshape(-1) + (UNLABELED if len(known) < len(used) else 0)
+        self._codes = GrowingArray(renumbered.astype(np.int64))
 
     def factors(self, rows: NDArray[np.int32], index: NDArray[np.int32]) -> Factors:
         """Return the factors of the edges from some rows to the rows in their lists."""
@@ -218,6 +231,9 @@ class NumberTargets:
     def append(self, extension: tuple[GrowingArray, NDArray[np.float64], float, bool]) -> None:
         self._numbers, values, self._scale, self._one_column = extension
         self._numbers.append(values)
+
+    def keep(self, rows: NDArray[np.int32]) -> None:
+        self._numbers = self._numbers.taken(rows)
 
     def factors(self, rows: NDArray[np.int32], index: NDArray[np.int32]) -> Factors:
         numbers = self._numbers.view
@@ -322,6 +338,11 @@ class OnlineGraph:
                 self.unrelated = unrelated
                 self.stale.view[:] = True  # neighbors were cut at another distance
 
+    def queue_searched(self, rows: Rows, neighbors: Neighbors) -> None:
+        """Queue the first rows, whose neighbors are known."""
+        self.insert(Batch(rows))
+        self.neighbors.adopt(neighbors)
+
     def _unrelated_with(self, rows: Rows) -> float | None:
         """Return the distance of rows with nothing in common if ``rows`` join the others.
 
@@ -355,12 +376,12 @@ class OnlineGraph:
 
     def changed(self) -> NDArray[np.int64]:
         """Return the rows of the graph whose neighbors changed since the last change was applied."""
-        self._changed = [_union(self._changed)]
+        self._changed = [union(self._changed)]
         return self._changed[0][: np.searchsorted(self._changed[0], self.n)]
 
     def all_stale(self) -> NDArray[np.int64]:
         """Return all rows whose neighbors are newer than their lists."""
-        return _union([np.flatnonzero(self.stale.view), self.changed()])
+        return union([np.flatnonzero(self.stale.view), self.changed()])
 
     def changes(self, updated: NDArray[np.int64]) -> GraphChange | None:
         """Compute the lists of the rows searched since the last change, and of ``updated`` ones."""
@@ -415,6 +436,42 @@ class OnlineGraph:
         self.first.append(change.first)
         self._first_equal.add(change.hashes, n - n_new)
         self.n_equal += int(np.count_nonzero(change.first < change.rows[:n_new]))
+
+    def forget(self, ids: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Remove rows with their edges. To be called under ``deferred_interrupts``, when no change is to be applied.
+
+        Returns
+        -------
+        tuple
+            The rows with edges that stay, by their former numbers, and the rows whose places they show, likewise: a row
+            shows that of the first row of the same content.
+        """
+        gone = self.neighbors.rows_of(ids)
+        stay = np.delete(np.arange(self.neighbors.n, dtype=np.int32), gone)
+        linked = stay[: np.searchsorted(stay, self.n)]
+        shown = self.first.view[linked]
+        _, at, content = np.unique(shown, return_index=True, return_inverse=True)
+        first = at[content.reshape(-1)].astype(np.int32)
+        number = np.full(self.n, -1, np.int32)
+        number[shown] = first
+        changed = self.neighbors.forget(ids)
+        self.lists.keep(linked)
+        self.targets.keep(stay)
+        for name in COLUMNS:
+            setattr(self, name, getattr(self, name).taken(linked))
+        self.first = GrowingArray(first)
+        self._first_equal.keep(number)
+        self.n_equal = int(np.count_nonzero(first < np.arange(len(first))))
+        self._changed = [changed]
+        return linked, shown
+
+    def emptied(self) -> NDArray[np.int64]:
+        """Return the rows whose list lost all members because these left, and that have found others since."""
+        if self.neighbors.n_ever == self.neighbors.n:
+            return np.empty(0, np.int64)
+        empty: NDArray[np.int64] = self.lists.empty_rows()
+        empty = empty[~self.alone.view[empty]]
+        return empty[self.neighbors.table_of(empty)[0][:, 1] >= 0]
 
     def note_changed(self) -> None:
         """Mark the rows whose neighbors changed as stale. To be called under ``deferred_interrupts``."""
@@ -488,7 +545,7 @@ class OnlineGraph:
             raise ValueError("a growing map has rows that equal a row which does not exist")
 
 
-def _union(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
+def union(arrays: list[NDArray[np.int64]]) -> NDArray[np.int64]:
     """Return the distinct numbers of some arrays of ascending, distinct numbers, in ascending order."""
     if len(arrays) == 1:
         return arrays[0]

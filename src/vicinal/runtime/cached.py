@@ -77,6 +77,10 @@ class GrowingArray:
         """Remove all rows from row ``n`` on."""
         self._n = min(self._n, n)
 
+    def taken(self, rows: NDArray[np.int32]) -> GrowingArray:
+        """Return a copy of some rows."""
+        return GrowingArray(self.view[rows])
+
     def append(self, values: NDArray[Any]) -> None:
         n = self._n + len(values)
         self.reserve(n)
