@@ -63,7 +63,7 @@ class StreamFit:
     def columns(self) -> list[Column]:
         """Return the columns of the rows that are placed."""
         joined = join_columns(self._columns, self.n_read)
-        return [one.taken(self.model.row_ids_[: self.n_placed]) for one in joined]
+        return [one.part(self.model.row_ids_[: self.n_placed]) for one in joined]
 
     def run(self, *, with_quality: bool, quiet: bool) -> FitResult:
         """Fit all batches; Ctrl-C stops at a point from which the model can be continued, and keeps the map."""

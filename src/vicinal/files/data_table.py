@@ -64,12 +64,8 @@ class Column:
     reason: str = ""
     colors: Mapping[str, str] | None = None
 
-    def part(self, rows: slice) -> Column:
+    def part(self, rows: slice | NDArray[np.int64]) -> Column:
         """Return some rows of the column."""
-        return self if self.values is None else replace(self, values=self.values[rows])
-
-    def taken(self, rows: NDArray[np.int64]) -> Column:
-        """Return the rows of given numbers."""
         return self if self.values is None else replace(self, values=self.values[rows])
 
 
