@@ -78,24 +78,24 @@ def test_equal_rows_keep_their_place_when_the_first_of_them_leaves(digits: Rows)
 
 
 def test_a_stream_without_the_rows_has_a_map_as_good(digits: Rows) -> None:
-    model = grown(digits, size=300, window=900)
+    model = grown(digits[:1000], size=200, window=600)
     model.run().polish()
-    fresh = UMAP(**FAST).fit(digits[-900:])
-    found, best = (trustworthiness(digits[-900:], places) for places in (model.embedding_, fresh.embedding_))
+    fresh = UMAP(**FAST).fit(digits[400:1000])
+    found, best = (trustworthiness(digits[400:1000], places) for places in (model.embedding_, fresh.embedding_))
     assert found >= best - 0.01
 
 
 def test_a_window_holds_the_last_rows_in_bounded_memory(digits: Rows) -> None:
     model = ProgressiveUMAP(window=300, **FAST)
     sizes = []
-    for batch in range(30):
-        begin = batch * 50 % 1700
+    for batch in range(20):
+        begin = batch * 50
         model.partial_fit(digits[begin : begin + 50])
         assert model.n_rows_ == len(model.embedding_) == min(300, 50 * (batch + 1))
         np.testing.assert_array_equal(model.row_ids_[-50:], np.arange(50 * batch, 50 * batch + 50))
         if model.n_rows_ == 300:
             sizes.append(len(bits(model)))
-    assert model.n_seen_ == 1500
+    assert model.n_seen_ == 1000
     assert max(sizes) <= 1.05 * min(sizes)
 
 
