@@ -198,7 +198,8 @@ export class FittedMap {
         ? core.call("graph_to_known", ...table, options.localConnectivity, this.n)
         : core.call("graph_entropic_to_known", ...table, perplexity, this.n);
       try {
-        const settings = settingsOf(core, schedule, options, defaults.layout.pullsBipartite, 1, options.transformSeed);
+        const still = { ...options, updateNegatives: false }; // the points of the map do not move
+        const settings = settingsOf(core, schedule, still, defaults.layout.pullsBipartite, 1, options.transformSeed);
         const rates = learningRates(schedule, 0, schedule.nEpochs), out = memory.room(4 * rows.n * dim);
         const arrays = [memory.put(keys), memory.put(settings), memory.put(rates)];
         core.call("place", to, memory.put(this.embedding), dim, ...arrays, rates.length, out);

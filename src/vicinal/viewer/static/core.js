@@ -930,12 +930,15 @@ var I = class e {
 				s
 			], p = c === void 0 ? r.call("graph_to_known", ...f, i.localConnectivity, this.n) : r.call("graph_entropic_to_known", ...f, c, this.n);
 			try {
-				let s = k(r, o, i, t.layout.pullsBipartite, 1, i.transformSeed), c = T(o, 0, o.nEpochs), l = u.room(4 * e.n * a), d = [
+				let s = {
+					...i,
+					updateNegatives: !1
+				}, c = k(r, o, s, t.layout.pullsBipartite, 1, i.transformSeed), l = T(o, 0, o.nEpochs), d = u.room(4 * e.n * a), f = [
 					u.put(n),
-					u.put(s),
-					u.put(c)
+					u.put(c),
+					u.put(l)
 				];
-				return r.call("place", p, u.put(this.embedding), a, ...d, c.length, l), u.floats(l, e.n * a);
+				return r.call("place", p, u.put(this.embedding), a, ...f, l.length, d), u.floats(d, e.n * a);
 			} finally {
 				r.run("graph_free", p);
 			}
