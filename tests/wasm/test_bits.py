@@ -67,8 +67,8 @@ def start_of(case: Case) -> Floats:
 
 def queries_of(case: Case, name: str) -> Floats:
     rows = rows_of(case)
-    # With a cut-off most new rows have no neighbors; rows of the fit have their own places.
-    return rows[10:20] if name == "isolated rows" else np.concatenate([rows[case.n :], rows[10:13]])
+    # With a cut-off most new rows have no neighbors; those near rows of the fit have some.
+    return rows[10:20] + np.float32(0.01) if name == "isolated rows" else np.concatenate([rows[case.n :], rows[10:13]])
 
 
 @pytest.fixture(scope="module")
@@ -117,12 +117,15 @@ def test_layouts_of_other_methods_follow_the_estimators(tmp_path: Path) -> None:
     start = np.random.default_rng(2).uniform(0, 10, size=(n, 2)).astype(np.float32)
     calls = node.Calls(tmp_path)
     options = {"randomState": 7, "init": start, "nEpochs": 60}
+    fresh = rows[:9] + np.float32(0.1)
     for method in ("largevis", "densmap", "tsne"):
-        calls.add("fit", options | {"method": method}, rows=rows)
+        places = {"fresh": fresh} if method == "largevis" else {}
+        calls.add("fit", options | {"method": method}, rows=rows, **places)
     largevis, densmap, tsne = calls.run()
     given = {"random_state": 7, "n_jobs": 1}
     expected = vicinal.LargeVis(init=start, n_epochs=60, **given).fit(rows)
     assert largevis["embedding"].tobytes() == expected.embedding_.tobytes()
+    assert largevis["placed"].tobytes() == expected.transform(fresh).tobytes()
     # The logarithms of radii come from the C library, and a layout amplifies differences in the last bits.
     dense = vicinal.DensMAP(init=start, n_epochs=60, **given).fit(rows)
     assert densmap["weights"].tobytes() == dense.map_.graph.weights.tobytes()
@@ -164,8 +167,8 @@ def test_spectral_start_has_the_shape_of_the_package_s(tmp_path: Path) -> None:
     rows = np.concatenate([rng.normal(size=(600, 5)), 30 + rng.normal(size=(300, 5))]).astype(np.float32)
     one, two = (fuzzy_graph(vicinal.find_neighbors(part, 12)) for part in (rows[:600], rows))
     calls = node.Calls(tmp_path)
-    calls.add("start", graph=one)
-    calls.add("start", graph=two, rows=rows)
+    calls.add("start", {"seed": 0}, graph=one)
+    calls.add("start", {"seed": 0}, graph=two, rows=rows)
     calls.add("start", {"init": "random"}, graph=one)
     connected, apart, scattered = (answer["places"].reshape(-1, 2) for answer in calls.run())
     # Both differ in their noise of 1e-4 and in the medians of the evened axes' last bits only.
