@@ -1,7 +1,7 @@
 """Time the core in JavaScript: `python benchmarks/wasm.py [--repeats N] [--rows N]`; needs Node and npm.
 
 Systems take turns, each in a process of its own with one thread: the package at its best level, the WebAssembly module
-in Node, and npm's umap-js with its own defaults, which is installed into the cache. Then layouts alone of 2,000 and of
+in Node, and npm's umap-js with its own defaults, which is installed into a temporary folder. Then layouts alone of 2,000 and of
 70,000 rows. Ratios are those of processor seconds, which depend less on other load. Results go to
 `results/wasm.json`, except for a trial with --rows.
 """
@@ -14,12 +14,12 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bars import seconds
-from datasets import CACHE
 from machine import describe_machine
 
 HERE = Path(__file__).resolve().parent
@@ -57,8 +57,7 @@ def write_shape(folder: Path, n: int) -> None:
     (folder / "shape.json").write_text(json.dumps({"n": n, "columns": COLUMNS, "k": NEIGHBORS}))
 
 
-def fits(n: int, repeats: int) -> list[dict[str, Any]]:
-    folder = CACHE / "wasm"
+def fits(n: int, repeats: int, folder: Path) -> list[dict[str, Any]]:
     write_shape(folder, n)
     mixture(n).tofile(folder / "rows.f32")
     (folder / "package.json").write_text('{"private": true}')
@@ -72,10 +71,9 @@ def fits(n: int, repeats: int) -> list[dict[str, Any]]:
     return [record | {"rows": n} for record in records]
 
 
-def layout(n: int) -> dict[str, Any]:
+def layout(n: int, folder: Path) -> dict[str, Any]:
     from vicinal import find_neighbors, fuzzy_graph, random_start
 
-    folder = CACHE / f"wasm-{n}"
     write_shape(folder, n)
     graph = fuzzy_graph(find_neighbors(mixture(n), NEIGHBORS))
     graph.indptr.astype(np.int32).tofile(folder / "indptr.i32")
@@ -114,8 +112,8 @@ def wasm_section(results: Path) -> list[str]:
         "",
         f"WebAssembly in Node {next(one['node'] for one in records if 'node' in one)}, {machine['cpu']}; one thread. "
         f"Processor seconds, median of {found['repeats']}; the systems take turns. {size}: a mixture of 20 normal "
-        f"distributions. The package takes {seconds(native)}, the module {seconds(ours)}. umap-js {found['umap_js']} has "
-        "its own defaults, 200 epochs for these rows; ours are 500. Raw figures: `results/wasm.json`.",
+        f"distributions. The package takes {seconds(native)}, the module {seconds(ours)}. umap-js {found['umap_js']} "
+        "has its own defaults, 200 epochs for these rows; ours are 500. Raw figures: `results/wasm.json`.",
         "",
         "| work | value | at most | met |",
         "| --- | --- | --- | --- |",
@@ -132,7 +130,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--rows", type=int, default=ROWS, help="of the fits; a trial is not saved")
     arguments = parser.parse_args()
-    records = [*fits(arguments.rows, arguments.repeats), *(layout(n) for n in (SELECTED, LARGE))]
+    with tempfile.TemporaryDirectory() as folder:
+        records = fits(arguments.rows, arguments.repeats, Path(folder))
+        records += [layout(n, Path(folder) / str(n)) for n in (SELECTED, LARGE)]
     document = {
         "suite": "wasm",
         "machine": describe_machine(),
