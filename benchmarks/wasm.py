@@ -1,8 +1,8 @@
 """Time the core in JavaScript: `python benchmarks/wasm.py [--repeats N] [--rows N]`; needs Node and npm.
 
 Systems take turns, each in a process of its own with one thread: the package at its best level, the WebAssembly module
-in Node, and npm's umap-js with its own defaults, which is installed into a temporary folder. Then layouts alone of 2,000 and of
-70,000 rows. Ratios are those of processor seconds, which depend less on other load. Results go to
+in Node, and npm's umap-js with its own defaults, which is installed into a temporary folder. Then layouts alone of
+2,000 and of 70,000 rows. Ratios are those of processor seconds, which depend less on other load. Results go to
 `results/wasm.json`, except for a trial with --rows.
 """
 
