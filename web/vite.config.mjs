@@ -23,18 +23,25 @@ function stamp() {
 }
 
 // The page is one classic script and one style sheet, which the exporter writes into the page: modules cannot load from
-// file://. The widget of notebooks is one module that contains its styles.
-const PAGE = { entry: "src/main.ts", formats: ["iife"], name: "vicinal", fileName: () => "page.js", cssFileName: "page" };
-const WIDGET = { entry: "src/widget.ts", formats: ["es"], fileName: () => "widget.js" };
+// file://. So is a page that can lay out again, with its worker. The widget of notebooks is one module that contains its
+// styles. The first bundle empties the folder, the last one writes the stamp.
+const script = (entry, name) => ({ entry: `src/${entry}.ts`, formats: ["iife"], name: "vicinal", fileName: () => `${name}.js`, cssFileName: name });
+const BUNDLES = {
+  page: script("main", "page"),
+  interactive: script("interactive", "interactive"),
+  worker: script("layout_worker", "worker"),
+  widget: { entry: "src/widget.ts", formats: ["es"], fileName: () => "widget.js" },
+};
+const [FIRST, LAST] = ["page", "widget"];
 
 export default defineConfig(({ mode }) => ({
-  publicDir: mode === "widget" ? false : "public",
-  plugins: mode === "widget" ? [stamp()] : [],
+  publicDir: mode === FIRST ? "public" : false,
+  plugins: mode === LAST ? [stamp()] : [],
   build: {
     outDir: OUT,
-    emptyOutDir: mode !== "widget",
+    emptyOutDir: mode === FIRST,
     target: "es2022",
     sourcemap: false,
-    lib: mode === "widget" ? WIDGET : PAGE,
+    lib: BUNDLES[mode],
   },
 }));

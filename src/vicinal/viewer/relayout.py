@@ -1,0 +1,123 @@
+"""What a page carries so that it can lay out again: the compiled core, the neighbor table, and the fit's parameters.
+
+The table holds the nearest rows of every row without the row itself, with their distances as float32: the page builds
+the same graph as the fit, and a layout of it has the bits of the library. Row numbers are stored as those of
+``neighbors`` in packing.py, a missing neighbor as the row itself. Of the distances of a row, which ascend, each is the
+difference of its bits from those of the one before, and again the low bytes come first. The decoder of this format is
+web/src/table.ts.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from vicinal.estimators.base import random_seed
+from vicinal.graph.supervision import UNKNOWN_DISTANCE, far_distance
+from vicinal.pipeline.fitted import FittedMap
+from vicinal.pipeline.recipe import FuzzyAffinity, LargeVisPlan, SampledPlan
+from vicinal.viewer.bundle import bundled
+from vicinal.viewer.packing import Packed, byte_planes, compressed, row_bytes
+
+# Neighbors of a row that travel unless a number is asked for: t-SNE and LargeVis search three times their perplexity.
+MOST_NEIGHBORS = 30
+# The page offers the numbers 0, 1, ... as random_state; the core takes the seeds that these stand for.
+SEEDS = 100
+# What a layout needs and a fit of another method does not have.
+DEFAULTS: dict[str, Any] = {
+    "n_neighbors": 15,
+    "min_dist": 0.1,
+    "spread": 1.0,
+    "repulsion_strength": 1.0,
+    "negative_sample_rate": 5,
+    "local_connectivity": 1.0,
+    "set_op_mix_ratio": 1.0,
+}
+# Factors of edges between two classes, and of those of unlabeled rows: an exponential in a browser may differ in its
+# last bit.
+SUPERVISION = {"far": math.exp(-far_distance(0.5)), "unknown": math.exp(-UNKNOWN_DISTANCE)}
+
+
+def seeds() -> list[int]:
+    """Return the seeds that the first numbers given as random_state stand for."""
+    return [random_seed(number) for number in range(SEEDS)]
+
+
+def with_layout(packed: Packed, model: Any, neighbors: bool | int) -> Packed:
+    """Return the page of a fitted model with what a layout in the browser needs.
+
+    ``neighbors`` is the number of neighbors of a row that travel, itself included; True keeps those of the fit, at most
+    30 of them.
+    """
+    fitted = _fitted(model)
+    known = fitted.neighbors.k
+    if neighbors is True:
+        k = min(known, MOST_NEIGHBORS)
+    elif 2 <= neighbors <= known:
+        k = int(neighbors)
+    else:
+        raise ValueError(f"interactive must be from 2 to the {known} neighbors that the model keeps, got {neighbors}")
+    n, table = fitted.data.n, fitted.neighbors.first(k)
+    limit = fitted.recipe.affinity.limit(fitted.data.unrelated_distance)
+    if limit < math.inf:
+        table = table.within(limit)
+    index = np.where(table.index < 0, np.arange(n)[:, None], table.index)[:, 1:]
+    bits = np.ascontiguousarray(table.distance[:, 1:]).view(np.uint32)
+    steps = np.diff(bits, axis=1, prepend=np.uint32(0))
+    width = row_bytes(n)
+    described = {"k": k, "bytes": width, "dimensions": fitted.recipe.n_components, **_parameters(model, fitted, k)}
+    sections = {
+        "table": compressed(byte_planes(index, width)),
+        "distances": compressed(byte_planes(steps, 4)),
+        "core": zlib.compress(bundled("core.wasm")),
+        "worker": zlib.compress(bundled("worker.js")),
+    }
+    return replace(packed, meta=packed.meta | {"layout": described}, sections=packed.sections | sections)
+
+
+def _fitted(model: Any) -> FittedMap:
+    """Return the map of a model, or refuse a model whose page cannot lay out again."""
+    fitted = getattr(model, "map_", None)
+    if not isinstance(fitted, FittedMap) or fitted.embedding is None:
+        raise ValueError(f"interactive requires a fitted model that keeps its neighbors, got a {type(model).__name__}")
+    if fitted.laid_out is not None:
+        raise ValueError("interactive requires a map whose rows were all laid out: without unique=True or weights of 0")
+    if not fitted.recipe.plan.has_outside:
+        raise ValueError("interactive requires a map in the euclidean plane or space")
+    return fitted
+
+
+def _parameters(model: Any, fitted: FittedMap, k: int) -> dict[str, Any]:
+    """Return the parameters of a fit that the page shows and a layout needs, with UMAP's defaults if it had none."""
+    recipe, found = fitted.recipe, {**DEFAULTS, "method": "UMAP"}
+    given = model.get_params()
+    found |= {name: float(given[name]) for name in ("min_dist", "spread") if name in given}
+    if isinstance(recipe.affinity, FuzzyAffinity):
+        names = ("n_neighbors", "local_connectivity", "set_op_mix_ratio")
+        found |= {name: getattr(recipe.affinity, name) for name in names}
+    if isinstance(recipe.plan, LargeVisPlan):
+        found["method"] = "LargeVis"
+    elif isinstance(recipe.plan, SampledPlan):
+        names = ("repulsion_strength", "negative_sample_rate")
+        found |= {name: getattr(recipe.plan, name) for name in names}
+    if recipe.density is not None and recipe.density.match:
+        found["method"] = "DensMAP"
+    found["n_neighbors"] = min(found["n_neighbors"], k)
+    return found | {"seeds": seeds(), "supervision": SUPERVISION}
+
+
+def size_line(packed: Packed) -> str:
+    """Return a line that says how large a page will be, and why."""
+    text = {name: 4 * ((len(content) + 2) // 3) for name, content in packed.sections.items()}
+    graph = text["table"] + text["distances"]
+    program = text["core"] + text["worker"]
+    n = packed.meta["n"]
+    return (
+        f"the page can lay out again: {graph / 1e6:.1f} MB of it are {packed.meta['layout']['k'] - 1} neighbors of "
+        f"{n:,} rows ({graph / n:.0f} bytes per row), {program / 1e6:.1f} MB the program, "
+        f"{(sum(text.values()) - graph - program) / 1e6:.1f} MB the map"
+    )

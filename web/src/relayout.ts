@@ -1,0 +1,361 @@
+// Lays the map or the selected rows out again: parameters, progress, and the way back.
+import type { App } from "./app";
+import type { Source } from "./data";
+import { ClassColumn } from "./columns";
+import { count, download, el, plural, shortest } from "./element";
+import { Engine, type Fixed, type Method, type Progress, type Settings, type Task } from "./engine";
+import { centered } from "./frames";
+import { among, decodeKnn, type Knn } from "./knn";
+import { heading } from "./legend";
+import { type Content, contentAmong, contentOf, show } from "./part";
+import { turnOnto } from "./turning";
+
+/** The description of a layout in the page; its encoder is src/vicinal/viewer/relayout.py. */
+export interface LayoutMeta extends Fixed, Settings {
+  k: number;
+  bytes: number;
+  dimensions: number;
+  seeds: number[];
+}
+
+const METHODS: Method[] = ["UMAP", "LargeVis", "DensMAP"];
+// A layout of fewer rows says nothing.
+const FEWEST_ROWS = 10;
+// Names, point sizes and the camera are updated at every frame; on large maps at every eighth.
+const [SMALL, SETTLE_FRAMES] = [50_000, 8];
+
+type Axes = Float32Array[];
+
+/** Rows that are shown as a map of their own. */
+interface Level {
+  name: string;
+  /** Numbers of the rows in the whole map, ascending. */
+  rows: Int32Array;
+  content: Content;
+  /** The places before any layout here. */
+  before: Axes;
+  made: Made | null;
+}
+
+/** A layout that has ended, in its own coordinates. */
+export interface Made extends Progress {
+  settings: Settings;
+  start: Float32Array;
+  seconds: number;
+  cancelled: boolean;
+}
+
+export class Relayout {
+  /** The whole map, and the parts that lead to the rows shown now. */
+  readonly levels: Level[];
+  running = false;
+  private frames = 0;
+  private readonly engine: Engine;
+  private readonly crumbs = el("nav", { className: "crumbs", hidden: true });
+  private readonly parts = {
+    all: el("button", { id: "lay-out", className: "primary" }),
+    selection: el("button", { id: "lay-out-selection", className: "primary" }),
+    stop: el("button", { id: "stop", textContent: "Stop", hidden: true }),
+    undo: el("button", { id: "undo", textContent: "Restore", title: "Show the points where they were", hidden: true }),
+    save: el("button", { id: "save-layout", textContent: "Download", title: "Download the positions (CSV)", hidden: true }),
+    bar: el("progress", { max: 1, hidden: true }),
+    note: el("p", { className: "hint", id: "layout-note" }),
+  };
+
+  static async of(page: App, source: Source): Promise<Relayout> {
+    const meta = (source.meta as unknown as { layout: LayoutMeta }).layout;
+    const [numbers, steps] = await Promise.all([source.section("table"), source.section("distances")]);
+    return new Relayout(page, meta, decodeKnn(source.meta.n, meta.k, meta.bytes, numbers!, steps!), source);
+  }
+
+  private constructor(private readonly page: App, private readonly meta: LayoutMeta, private readonly knn: Knn, source: Source) {
+    const section = async (name: string) => (await source.section(name))!;
+    this.engine = new Engine(() => section("worker"), () => section("core"));
+    const content = contentOf(page.state.data);
+    const rows = Int32Array.from({ length: knn.n }, (_, row) => row);
+    this.levels = [{ name: "All points", rows, content, before: copied(this.axes), made: null }];
+    this.build();
+    page.state.listen("selected", () => this.update());
+    this.update();
+  }
+
+  private get level(): Level {
+    return this.levels.at(-1)!;
+  }
+
+  private get axes(): Axes {
+    const { x, y, z } = this.page.state.data.maps[0]!;
+    return z ? [x, y, z] : [x, y];
+  }
+
+  /** Shows the selected rows as a map of their own and lays them out. */
+  async laySelectionOut(): Promise<Made | null> {
+    const { state, view } = this.page;
+    const chosen = Int32Array.from(state.selected).sort();
+    if (this.running || chosen.length < FEWEST_ROWS) return null;
+    const { rows, content } = this.level;
+    this.keep();
+    const part = contentAmong(content, chosen);
+    const name = plural(chosen.length, "point");
+    this.page.part = true;
+    this.levels.push({ name, rows: chosen.map((row) => rows[row]!), content: part, before: [], made: null });
+    show(state, part);
+    // the part fills the map
+    const { x, y, z } = part.places;
+    centered({ run: 0, epoch: 0, epochs: 0, exact: false, x: x.slice(), y: y.slice(), z: z?.slice() ?? null }, state.data.maps[0]!);
+    this.level.before = copied(this.axes);
+    view.redraw();
+    await this.settle();
+    return this.layOut();
+  }
+
+  /** Lays out the rows that are shown, from where they are. */
+  async layOut(): Promise<Made | null> {
+    if (this.running) return null;
+    const { state, dom } = this.page;
+    const task = this.task();
+    const goal = copied(this.axes);
+    this.running = true;
+    this.frames = 0;
+    this.update();
+    this.say("Starting", 0);
+    const begun = performance.now();
+    try {
+      const { cancelled, ...reached } = await this.engine.run(task, (progress) => this.draw(progress, goal));
+      await this.draw(reached, goal);
+      const seconds = (performance.now() - begun) / 1000;
+      this.level.made = { ...reached, cancelled, seconds, start: task.start!, settings: task.settings };
+      state.data.exact = { x: axisOf(reached.places, 0, task.dimensions), y: axisOf(reached.places, 1, task.dimensions) };
+      // names of clusters stood for areas of the map as it was
+      state.data.meta = { ...state.data.meta, clusters: [] };
+      this.keep();
+      const text = `${plural(reached.epoch, "epoch")} of ${plural(this.level.rows.length, "point")} in ${seconds.toFixed(1)} s${cancelled ? ", stopped" : ""}`;
+      this.say(text);
+      dom.say(text);
+    } catch (error) {
+      this.say(`The layout has failed: ${error instanceof Error ? error.message : String(error)}`);
+    } finally {
+      this.running = false;
+      this.update();
+      await this.settle();
+    }
+    return this.level.made;
+  }
+
+  stop(): void {
+    this.engine.stop();
+  }
+
+  /** Returns to the rows of an earlier level, selecting those that were laid out from there. */
+  async back(to: number): Promise<void> {
+    if (this.running || to >= this.levels.length - 1) return;
+    this.keep();
+    const left = this.levels[to + 1]!.rows;
+    this.levels.length = to + 1;
+    this.page.part = to > 0;
+    show(this.page.state, this.level.content);
+    this.page.view.redraw();
+    const number = new Map(Array.from(this.level.rows, (row, a) => [row, a] as const));
+    this.page.state.select(Array.from(left, (row) => number.get(row)!));
+    this.say("");
+    this.update();
+    await this.settle();
+  }
+
+  /** Puts the points where they were before any layout of these rows. */
+  async undo(): Promise<void> {
+    if (this.running) return;
+    this.axes.forEach((axis, a) => axis.set(this.level.before[a]!));
+    this.level.made = null;
+    this.page.state.data.exact = null;
+    this.keep();
+    this.page.view.moved();
+    this.say("");
+    this.update();
+    await this.settle();
+  }
+
+  /** Offers the last layout of these rows as a table: positions, and the start from which Python gets the same ones. */
+  save(): void {
+    download("layout.csv", new Blob([this.asText()], { type: "text/csv" }));
+  }
+
+  asText(): string {
+    const { made, rows } = this.level;
+    const { dimensions } = this.meta;
+    const names = ["x", "y", "z"].slice(0, dimensions);
+    const head = ["row", ...names, ...names.map((name) => `start_${name}`)];
+    const lines = Array.from(rows, (row, a) => {
+      const of = (places: Float32Array) => names.map((_, axis) => shortest(places[a * dimensions + axis]!));
+      return [row, ...of(made!.places), ...of(made!.start)].join(",");
+    });
+    return `${[head.join(","), ...lines].join("\n")}\n`;
+  }
+
+  /** Returns what the worker needs to lay out the rows of this level. */
+  private task(): Task {
+    const settings = this.settings();
+    const { rows } = this.level;
+    const axes = this.axes;
+    const start = new Float32Array(rows.length * axes.length);
+    axes.forEach((axis, a) => axis.forEach((value, row) => (start[row * axes.length + a] = value)));
+    const { negative_sample_rate, local_connectivity, set_op_mix_ratio, supervision } = this.meta;
+    return {
+      from: { knn: among(this.knn, rows, settings.n_neighbors) },
+      start,
+      dimensions: axes.length,
+      settings,
+      fixed: { negative_sample_rate, local_connectivity, set_op_mix_ratio, supervision },
+      seed: this.meta.seeds[settings.random_state]!,
+      labels: this.labels(),
+    };
+  }
+
+  /** Returns the classes of the column that supervises the layout. */
+  private labels(): Int32Array | null {
+    const column = this.page.state.data.column(this.field("supervised").value);
+    if (!(column instanceof ClassColumn)) return null;
+    return Int32Array.from(column.codes, (code) => (code < column.names.length ? code : -1));
+  }
+
+  private async draw(progress: Progress, goal: Axes): Promise<void> {
+    const { state, view } = this.page;
+    const d = goal.length;
+    const into = state.data.maps[0]!;
+    const [x, y] = [axisOf(progress.places, 0, d), axisOf(progress.places, 1, d)];
+    centered({ run: 0, epoch: 0, epochs: 0, exact: false, x, y, z: d > 2 ? axisOf(progress.places, 2, d) : null }, into);
+    turnOnto(this.axes, goal);
+    view.moved();
+    this.page.card.place();
+    this.say(`Epoch ${count(progress.epoch)} of ${count(progress.epochs)}`, progress.epoch / progress.epochs);
+    if (state.data.n <= SMALL || this.frames++ % SETTLE_FRAMES === 0) await this.settle(false);
+    await new Promise((drawn) => requestAnimationFrame(drawn));
+  }
+
+  private async settle(fit = true): Promise<void> {
+    const { view, names, panes } = this.page;
+    view.settle();
+    names.locate();
+    panes[0]!.density.outdated();
+    if (fit) await view.fit();
+  }
+
+  /** Keeps what is shown with its level. */
+  private keep(): void {
+    this.level.content = contentOf(this.page.state.data);
+  }
+
+  private field<T extends HTMLInputElement | HTMLSelectElement>(name: string): T {
+    return this.page.dom.get<T>(`layout-${name}`);
+  }
+
+  /** Returns the values of the fields; a number outside of its range is replaced by the nearest one inside. */
+  private settings(): Settings {
+    const number = (name: string) => {
+      const field = this.field<HTMLInputElement>(name);
+      const [low, high] = [Number(field.min), Number(field.max)];
+      const given = Number.isFinite(field.valueAsNumber) ? field.valueAsNumber : Number(field.defaultValue);
+      const value = Math.min(high, Math.max(low, given));
+      const kept = field.step === "1" ? Math.round(value) : value;
+      if (field.value !== "" || field.defaultValue !== "") field.value = String(kept);
+      return kept;
+    };
+    const spread = number("spread");
+    const epochs = this.field<HTMLInputElement>("n_epochs").value === "" ? null : number("n_epochs");
+    const min_dist = Math.min(number("min_dist"), spread);
+    this.field("min_dist").value = String(min_dist);
+    return {
+      method: this.field("method").value as Method,
+      n_neighbors: number("n_neighbors"),
+      min_dist,
+      spread,
+      repulsion_strength: number("repulsion_strength"),
+      n_epochs: epochs,
+      random_state: number("random_state"),
+    };
+  }
+
+  private build(): void {
+    const { dom, state } = this.page;
+    const { parts, meta } = this;
+    const number = (name: string, value: number | "", min: number, max: number, step: number | "any", title: string) => {
+      const input = el("input", { type: "number", id: `layout-${name}`, defaultValue: String(value), min: String(min), max: String(max), step: String(step), title });
+      if (value === "") input.placeholder = "auto";
+      return labeled(name, input);
+    };
+    const choice = (name: string, choices: string[], value: string, title: string) => {
+      const select = el("select", { id: `layout-${name}`, title });
+      select.append(...choices.map((one) => el("option", { value: one, textContent: one || "nothing", selected: one === value })));
+      return labeled(name, select);
+    };
+    const classes = state.data.columns.filter((one) => one instanceof ClassColumn).map(({ name }) => name);
+    const fields = [
+      choice("method", METHODS, meta.method, "Which costs and weights"),
+      number("n_neighbors", meta.n_neighbors, 2, meta.k, 1, `Neighbors of a row, itself included: at most the ${meta.k} of this page`),
+      number("min_dist", meta.min_dist, 0, 10, 0.05, "How close points may lie"),
+      number("spread", meta.spread, 0.1, 10, 0.1, "How far clusters spread"),
+      number("repulsion_strength", meta.repulsion_strength, 0, 20, 0.1, "Factor on the repulsion"),
+      number("n_epochs", "", 1, 5000, 1, "Epochs; empty chooses by the number of points"),
+      number("random_state", 0, 0, meta.seeds.length - 1, 1, "The same number gives the same map"),
+    ];
+    if (classes.length) fields.push(choice("supervised", ["", ...classes], "", "Points of the same class are drawn together"));
+    else fields.push(el("input", { type: "hidden", id: "layout-supervised" }));
+    const settings = el("details", { className: "settings" }, el("summary", { textContent: "Parameters" }), el("div", { className: "parameters" }, ...fields));
+    parts.all.onclick = () => void this.layOut();
+    parts.selection.onclick = () => void this.laySelectionOut();
+    parts.stop.onclick = () => this.stop();
+    parts.undo.onclick = () => void this.undo();
+    parts.save.onclick = () => this.save();
+    const section = dom.get("live");
+    section.hidden = false;
+    const { bar, note, all, selection, stop, undo, save } = parts;
+    bar.setAttribute("aria-label", "Progress of the layout");
+    section.append(heading("Layout"), el("div", { className: "actions" }, selection, all, stop, undo, save), el("div", { className: "stage" }, bar, note), settings);
+    this.crumbs.setAttribute("aria-label", "Parts of the map");
+    dom.get("count").after(this.crumbs);
+  }
+
+  private say(text: string, share: number | null = null): void {
+    const { bar, note } = this.parts;
+    bar.hidden = share === null;
+    bar.value = share ?? 0;
+    note.textContent = text;
+  }
+
+  private update(): void {
+    const { parts, levels, level, running } = this;
+    const { selected, data } = this.page.state;
+    const part = selected.length >= FEWEST_ROWS && selected.length < data.n;
+    parts.selection.hidden = running || !part;
+    parts.selection.textContent = `Lay out ${count(selected.length)} selected`;
+    parts.all.hidden = running;
+    parts.all.textContent = part ? "Lay out all" : "Lay out again";
+    parts.all.classList.toggle("primary", !part);
+    parts.stop.hidden = !running;
+    parts.undo.hidden = parts.save.hidden = running || !level.made;
+    this.crumbs.hidden = levels.length < 2;
+    this.crumbs.replaceChildren(
+      ...levels.flatMap(({ name }, a) => {
+        if (a === levels.length - 1) {
+          const here = el("span", { textContent: name });
+          here.setAttribute("aria-current", "page");
+          return [here];
+        }
+        return [el("button", { className: "link", textContent: name, disabled: running, onclick: () => void this.back(a) }), el("span", { textContent: "›", ariaHidden: "true" })];
+      }),
+    );
+  }
+}
+
+function labeled(name: string, field: HTMLElement): HTMLElement {
+  return el("label", {}, el("span", { textContent: name === "supervised" ? "supervised by" : name.replaceAll("_", " ") }), field);
+}
+
+function copied(axes: Axes): Axes {
+  return axes.map((axis) => axis.slice());
+}
+
+/** Returns one coordinate of all rows. */
+function axisOf(places: Float32Array, axis: number, dimensions: number): Float32Array {
+  return Float32Array.from({ length: places.length / dimensions }, (_, row) => places[row * dimensions + axis]!);
+}
