@@ -8,7 +8,8 @@ const OUT = "../src/vicinal/viewer/static";
 const SOURCES = ["package.json", "package-lock.json", "vite.config.mjs", ...files("public"), ...files("src")].sort();
 
 function files(folder) {
-  return readdirSync(folder).map((name) => `${folder}/${name}`);
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.flatMap((entry) => (entry.isDirectory() ? files(`${folder}/${entry.name}`) : `${folder}/${entry.name}`));
 }
 
 // Records the hashes of the sources: a test compares them, so that CI does not need Node.
@@ -23,25 +24,22 @@ function stamp() {
 }
 
 // The page is one classic script and one style sheet, which the exporter writes into the page: modules cannot load from
-// file://. So is a page that can lay out again, with its worker. The widget of notebooks is one module that contains its
-// styles. The first bundle empties the folder, the last one writes the stamp.
-const script = (entry, name) => ({ entry: `src/${entry}.ts`, formats: ["iife"], name: "vicinal", fileName: () => `${name}.js`, cssFileName: name });
-const BUNDLES = {
-  page: script("main", "page"),
-  interactive: script("interactive", "interactive"),
-  worker: script("layout_worker", "worker"),
-  widget: { entry: "src/widget.ts", formats: ["es"], fileName: () => "widget.js" },
-};
-const [FIRST, LAST] = ["page", "widget"];
+// file://. The widget of notebooks is one module that contains its styles.
+const PAGE = { entry: "src/main.ts", formats: ["iife"], name: "vicinal", fileName: () => "page.js", cssFileName: "page" };
+const WIDGET = { entry: "src/widget.ts", formats: ["es"], fileName: () => "widget.js" };
+// The core in JavaScript, as a module and as the script of a worker; `make wasm` builds the WebAssembly beside them.
+const CORE = { entry: "src/core/index.ts", formats: ["es"], fileName: () => "core.js" };
+const WORKER = { entry: "src/core/worker.ts", formats: ["iife"], name: "vicinal", fileName: () => "core-worker.js" };
+const OUTPUTS = { page: PAGE, widget: WIDGET, core: CORE, worker: WORKER };
 
 export default defineConfig(({ mode }) => ({
-  publicDir: mode === FIRST ? "public" : false,
-  plugins: mode === LAST ? [stamp()] : [],
+  publicDir: mode === "page" ? "public" : false,
+  plugins: mode === "worker" ? [stamp()] : [],
   build: {
     outDir: OUT,
-    emptyOutDir: mode === FIRST,
+    emptyOutDir: false,
     target: "es2022",
     sourcemap: false,
-    lib: BUNDLES[mode],
+    lib: OUTPUTS[mode],
   },
 }));

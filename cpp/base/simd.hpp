@@ -136,6 +136,8 @@ VICINAL_INLINE UInt multiply_high(UInt x, std::uint32_t n) {
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
+#elif defined(__wasm_simd128__)
+#include <wasm_simd128.h>
 #endif
 
 namespace vicinal::VICINAL_LEVEL {
@@ -240,6 +242,42 @@ VICINAL_INLINE Float sqrt(Float x) {
 #endif
 }
 
+#if defined(__wasm_simd128__)
+// x * y + z of one lane, rounded once. The product is exact in double. The sum is rounded to odd: a float has less than
+// half of a double's bits, so rounding this sum again gives the float nearest to the exact sum (Boldo and Melquiond).
+VICINAL_INLINE float fused(float x, float y, float z) {
+    const double product = static_cast<double>(x) * y, sum = product + z, of_z = sum - product;
+    const double error = (product - (sum - of_z)) + (z - of_z);
+    auto bits = bits_as<std::int64_t>(sum);
+    if ((error < 0.0 || error > 0.0) && bits % 2 == 0) bits += (error > 0.0) == (sum > 0.0) ? 1 : -1;
+    return static_cast<float>(bits_as<double>(bits));
+}
+
+inline __attribute__((noinline)) Float fused_by_lanes(Float x, Float y, Float z) {
+    for (int l = 0; l < lanes; ++l) z[l] = fused(x[l], y[l], z[l]);
+    return z;
+}
+
+// The same for all lanes. Rounding twice differs from rounding once only if the double lies halfway between two floats,
+// or if the float is subnormal: both are rare, and then each lane is computed by itself.
+VICINAL_INLINE Float fused(Float x, Float y, Float z) {
+    const auto a = bits_as<v128_t>(x), b = bits_as<v128_t>(y), c = bits_as<v128_t>(z);
+    const auto low = [](v128_t v) { return wasm_f64x2_promote_low_f32x4(v); };
+    const auto high = [](v128_t v) { return wasm_f64x2_promote_low_f32x4(wasm_i64x2_shuffle(v, v, 1, 1)); };
+    const v128_t first = wasm_f64x2_add(wasm_f64x2_mul(low(a), low(b)), low(c));
+    const v128_t last = wasm_f64x2_add(wasm_f64x2_mul(high(a), high(b)), high(c));
+    const v128_t out =
+        wasm_i64x2_shuffle(wasm_f32x4_demote_f64x2_zero(first), wasm_f32x4_demote_f64x2_zero(last), 0, 2);
+    // The bits of a double that a float lacks are 1000...; those of a subnormal float, doubled, are small.
+    const v128_t rest = wasm_i32x4_shuffle(first, last, 0, 2, 4, 6);
+    const v128_t halfway = wasm_i32x4_eq(wasm_i32x4_shl(rest, 3), wasm_i32x4_splat(static_cast<int>(0x80000000u)));
+    const v128_t tiny =
+        wasm_u32x4_lt(wasm_i32x4_sub(wasm_i32x4_shl(out, 1), wasm_i32x4_splat(1)), wasm_i32x4_splat(0x01000000));
+    if (__builtin_expect(wasm_v128_any_true(wasm_v128_or(halfway, tiny)), false)) return fused_by_lanes(x, y, z);
+    return bits_as<Float>(out);
+}
+#endif
+
 // x * y + z, fused if the level has the instruction. This is the only fused operation: the compiler is told not to
 // contract others.
 VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) {
@@ -249,6 +287,8 @@ VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) {
     return bits_as<Float>(_mm256_fmadd_ps(bits_as<__m256>(x), bits_as<__m256>(y), bits_as<__m256>(z)));
 #elif defined(__aarch64__)
     return bits_as<Float>(vfmaq_f32(bits_as<float32x4_t>(z), bits_as<float32x4_t>(x), bits_as<float32x4_t>(y)));
+#elif defined(__wasm_simd128__)
+    return fused(x, y, z);
 #else
     return x * y + z;
 #endif
