@@ -53,10 +53,9 @@ def write_slider_data(folder: Path) -> None:
     }
     data = {
         "core": _text(zlib.compress(bundled("core.wasm"))),
-        "worker": _text(zlib.compress(bundled("worker.js"))),
+        "worker": _text(zlib.compress(bundled("core-worker.js"))),
         "fixed": {name: DEFAULTS[name] for name in ("negative_sample_rate", "local_connectivity", "set_op_mix_ratio")}
-        | {"supervision": SUPERVISION},
-        "seeds": seeds(),
+        | {"supervision": SUPERVISION, "seeds": seeds()},
         "sets": {
             name: {
                 "n": len(X),

@@ -24,7 +24,7 @@ export class App {
   feed: Feed | null = null;
   themeChanged = false;
   /** Whether some rows are shown as a map of their own: the address names rows of the whole map. */
-  part = false;
+  part?: boolean;
   private lassoOn = false;
   private namesOn = true;
   /** Shows the tools that the data allow. */

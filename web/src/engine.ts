@@ -1,9 +1,14 @@
-// Layouts in a Web Worker, so that the page never freezes. The worker is made from the page's own text: a page that was
-// opened from a file may not load another one. Its program is layout_worker.ts.
+// Layouts by the compiled core in a Web Worker, so that the page never freezes. The worker is made from the page's own
+// text, because a page that was opened from a file may not load another one.
+import { type RemoteMap, VicinalWorker } from "./core/client";
+import type { Method as CoreMethod } from "./core/options";
+import type { FitOptions, Rows } from "./core";
 import type { Knn } from "./knn";
+import { supervised } from "./supervised";
 
-export type Method = "UMAP" | "LargeVis" | "DensMAP";
+export type Method = "UMAP" | "DensMAP" | "LargeVis";
 
+/** Parameters as in Python. */
 export interface Settings {
   method: Method;
   n_neighbors: number;
@@ -12,97 +17,146 @@ export interface Settings {
   repulsion_strength: number;
   /** Null chooses by the number of rows, as a fit does. */
   n_epochs: number | null;
-  /** A number that stands for one of `seeds`, as in Python. */
+  /** A number that stands for one of the page's seeds. */
   random_state: number;
 }
 
-/** What a fit does that the reader does not change. */
+/** What a layout takes from the fit. */
 export interface Fixed {
   negative_sample_rate: number;
   local_connectivity: number;
   set_op_mix_ratio: number;
   supervision: { far: number; unknown: number };
+  /** The seeds that random_state 0, 1, ... stand for. */
+  seeds: number[];
 }
 
-/** Rows of data, from which the worker finds the neighbors; it keeps the table of the last name. */
-export interface Rows {
-  name: string;
-  n: number;
-  d: number;
-  values: Float32Array;
-}
-
-export interface Task {
-  from: { knn: Knn } | { rows: Rows };
-  /** First places [rows, dimensions], scaled to the box of a start by the worker; null takes that of a fit. */
-  start: Float32Array | null;
-  dimensions: number;
-  settings: Settings;
-  fixed: Fixed;
-  seed: number;
-  /** The class of every row, -1 if it is unknown; null without supervision. */
-  labels: Int32Array | null;
-}
-
-export interface Progress {
+export interface Reached {
   epoch: number;
   epochs: number;
   /** Places of all rows [rows, dimensions]; rows without neighbors lie around the others. */
   places: Float32Array;
 }
 
-export type Told = ({ kind: "moved" } & Progress) | ({ kind: "done"; cancelled: boolean } & Progress) | { kind: "failed"; message: string } | { kind: "ready" };
-export type Asked = { kind: "core"; core: ArrayBuffer } | { kind: "run"; task: Task } | { kind: "drawn" } | { kind: "stop" };
+/** Draws places that were reached, while the layout goes on. */
+export type Draw = (reached: Reached) => Promise<void>;
 
 export class Engine {
-  private worker: Promise<Worker> | null = null;
-  private running: Worker | null = null;
+  private worker: Promise<VicinalWorker> | null = null;
+  private stopping = new AbortController();
 
   constructor(private readonly program: () => Promise<ArrayBuffer>, private readonly core: () => Promise<ArrayBuffer>) {}
 
-  /** Runs a layout; `moved` draws the places of some epochs, and the worker waits for it before it sends others. */
-  async run(task: Task, moved: (progress: Progress) => Promise<void>): Promise<Progress & { cancelled: boolean }> {
+  /** Lays out the rows of a neighbor table from the places of `start`; labels of -1 are unknown. */
+  run(knn: Knn, start: Float32Array, settings: Settings, fixed: Fixed, labels: Int32Array | null, draw: Draw): Promise<Reached> {
+    return this.guarded(async (worker) => {
+      const options = optionsOf(settings, fixed, knn.k, start.length / knn.n);
+      const neighbors = { ...knn, share: 1 };
+      const plain = await worker.graph(neighbors, options);
+      const weakened = labels && settings.method !== "LargeVis" ? { n: plain.n, ...supervised(plain, labels, fixed.supervision) } : plain;
+      const first = await worker.start(weakened, { ...options, init: start });
+      const layout = await worker.layout(weakened, first, options, neighbors);
+      const frames = new Frames(draw);
+      const { epoch, embedding } = await layout.run({ lookAt: true, signal: this.stopping.signal, onProgress: (one) => frames.show(one) });
+      await frames.idle;
+      await layout.free();
+      return { epoch, epochs: layout.nEpochs, places: embedding };
+    });
+  }
+
+  /** Fits rows; null if it was stopped. */
+  fit(rows: Rows, settings: Settings, fixed: Fixed, draw: Draw): Promise<Reached | null> {
+    return this.guarded(async (worker) => {
+      const frames = new Frames(draw);
+      let epochs = 0;
+      let map: RemoteMap;
+      try {
+        map = await worker.fit(rows, optionsOf(settings, fixed, settings.n_neighbors, 2), {
+          lookAt: true,
+          signal: this.stopping.signal,
+          onProgress: (one) => {
+            epochs = one.nEpochs;
+            frames.show(one);
+          },
+        });
+      } catch (error) {
+        if (error instanceof Error && error.name === "AbortError") return null;
+        throw error;
+      } finally {
+        await frames.idle;
+      }
+      await map.free();
+      return { epoch: epochs, epochs, places: map.embedding };
+    });
+  }
+
+  /** Ends the present layout after its epoch. */
+  stop(): void {
+    this.stopping.abort();
+  }
+
+  private async guarded<T>(work: (worker: VicinalWorker) => Promise<T>): Promise<T> {
+    this.stopping = new AbortController();
     const worker = await (this.worker ??= this.start());
-    this.running = worker;
     try {
-      return await new Promise((done, fail) => {
-        worker.onerror = (event) => fail(new Error(event.message || "the worker has ended"));
-        worker.onmessage = ({ data }: MessageEvent<Told>) => {
-          if (data.kind === "moved") void moved(data).then(() => this.say(worker, { kind: "drawn" }));
-          else if (data.kind === "done") done(data);
-          else if (data.kind === "failed") fail(new Error(data.message));
-        };
-        this.say(worker, { kind: "run", task });
-      });
+      return await work(worker);
     } catch (error) {
       // a core that has failed, for example without memory, is not used again
       worker.terminate();
       this.worker = null;
       throw error;
-    } finally {
-      this.running = null;
     }
   }
 
-  /** Ends the present layout after its epoch; the places reached so far are its result. */
-  stop(): void {
-    if (this.running) this.say(this.running, { kind: "stop" });
-  }
-
-  private say(worker: Worker, what: Asked): void {
-    worker.postMessage(what);
-  }
-
-  private async start(): Promise<Worker> {
+  private async start(): Promise<VicinalWorker> {
     const [program, core] = await Promise.all([this.program(), this.core()]);
     const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
-    const worker = new Worker(address);
-    await new Promise<void>((ready, fail) => {
-      worker.onerror = (event) => fail(new Error(event.message || "this browser starts no worker"));
-      worker.onmessage = ({ data }: MessageEvent<Told>) => (data.kind === "ready" ? ready() : fail(new Error("message" in data ? data.message : data.kind)));
-      worker.postMessage({ kind: "core", core } satisfies Asked, [core]);
+    try {
+      return await VicinalWorker.start(new Worker(address), core);
+    } finally {
+      URL.revokeObjectURL(address);
+    }
+  }
+}
+
+const METHODS: Record<Method, CoreMethod> = { UMAP: "umap", DensMAP: "densmap", LargeVis: "largevis" };
+
+/** Returns the options of the core for a table of k columns. */
+function optionsOf(settings: Settings, fixed: Fixed, k: number, dimensions: number): FitOptions {
+  const largevis = settings.method === "LargeVis";
+  return {
+    method: METHODS[settings.method],
+    nComponents: dimensions,
+    nNeighbors: k,
+    ...(largevis && { perplexity: Math.max(1, (k - 1) / 3) }),
+    minDist: settings.min_dist,
+    spread: settings.spread,
+    repulsionStrength: settings.repulsion_strength,
+    ...(settings.n_epochs !== null && { nEpochs: settings.n_epochs }),
+    negativeSampleRate: fixed.negative_sample_rate,
+    localConnectivity: fixed.local_connectivity,
+    setOpMixRatio: fixed.set_op_mix_ratio,
+    randomState: fixed.seeds[settings.random_state]!,
+  };
+}
+
+/** Draws the newest frame when the one before has been drawn; those between them are dropped. */
+class Frames {
+  /** Resolves when nothing is being drawn. */
+  idle = Promise.resolve();
+  private next: Reached | null = null;
+
+  constructor(private readonly draw: Draw) {}
+
+  show({ epoch, nEpochs, embedding }: { epoch: number; nEpochs: number; embedding?: Float32Array }): void {
+    if (!embedding) return;
+    const waits = this.next !== null;
+    this.next = { epoch, epochs: nEpochs, places: embedding };
+    if (waits) return;
+    this.idle = this.idle.then(() => {
+      const newest = this.next!;
+      this.next = null;
+      return this.draw(newest);
     });
-    URL.revokeObjectURL(address);
-    return worker;
   }
 }

@@ -1,14 +1,13 @@
 // The manual's page with sliders: the compiled core lays out a small data set again whenever a slider moves.
 import { inflate } from "./data";
-import { Engine, type Method, type Progress, type Rows, type Settings } from "./engine";
+import { Engine, type Fixed, type Method, type Reached, type Settings } from "./engine";
 import { turnOnto } from "./turning";
 
 /** What the page loads: the core, its worker, and the data sets; written by docs/extensions/site_data.py. */
 interface Given {
   core: string;
   worker: string;
-  fixed: { negative_sample_rate: number; local_connectivity: number; set_op_mix_ratio: number; supervision: { far: number; unknown: number } };
-  seeds: number[];
+  fixed: Fixed;
   sets: Record<string, { n: number; d: number; rows: string; colors: Record<"light" | "dark", string[]>; codes: number[] }>;
 }
 
@@ -87,7 +86,6 @@ class SliderMap {
     const number = (name: string) => Number(this.value(name));
     const set = given.sets[this.value("data")]!;
     const values = new Float32Array(await inflate(fromBase64(set.rows)));
-    const rows: Rows = { name: this.value("data"), n: set.n, d: set.d, values };
     const settings: Settings = {
       method: this.value("method") as Method,
       n_neighbors: number("n_neighbors"),
@@ -100,9 +98,9 @@ class SliderMap {
     const goal = this.before;
     const begun = performance.now();
     this.status.textContent = "Finding neighbors";
-    const task = { from: { rows }, start: null, dimensions: 2, settings, fixed: given.fixed, seed: given.seeds[settings.random_state]!, labels: null };
-    const { cancelled, ...reached } = await this.engine.run(task, (progress) => this.draw(progress, goal));
-    if (cancelled || this.wanted) return;
+    const rows = { data: values, n: set.n, columns: set.d };
+    const reached = await this.engine.fit(rows, settings, given.fixed, (one) => this.draw(one, goal));
+    if (!reached || this.wanted) return;
     await this.draw(reached, goal);
     this.before = this.places.slice();
     this.done = true;
@@ -110,7 +108,7 @@ class SliderMap {
     this.status.textContent += ` · ${((performance.now() - begun) / 1000).toFixed(1)} s · ${set.n} rows`;
   }
 
-  private async draw({ epoch, epochs, places }: Progress, goal: Float32Array | null): Promise<void> {
+  private async draw({ epoch, epochs, places }: Reached, goal: Float32Array | null): Promise<void> {
     if (goal?.length === places.length) {
       const axes = (all: Float32Array) => [0, 1].map((a) => Float32Array.from({ length: all.length / 2 }, (_, row) => all[2 * row + a]!));
       const turned = axes(places);

@@ -3,7 +3,7 @@ import type { App } from "./app";
 import type { Source } from "./data";
 import { ClassColumn } from "./columns";
 import { count, download, el, plural, shortest } from "./element";
-import { Engine, type Fixed, type Method, type Progress, type Settings, type Task } from "./engine";
+import { Engine, type Fixed, type Method, type Reached, type Settings } from "./engine";
 import { centered } from "./frames";
 import { among, decodeKnn, type Knn } from "./knn";
 import { heading } from "./legend";
@@ -15,10 +15,9 @@ export interface LayoutMeta extends Fixed, Settings {
   k: number;
   bytes: number;
   dimensions: number;
-  seeds: number[];
 }
 
-const METHODS: Method[] = ["UMAP", "LargeVis", "DensMAP"];
+const METHODS: Method[] = ["UMAP", "DensMAP", "LargeVis"];
 // A layout of fewer rows says nothing.
 const FEWEST_ROWS = 10;
 // Names, point sizes and the camera are updated at every frame; on large maps at every eighth.
@@ -38,18 +37,19 @@ interface Level {
 }
 
 /** A layout that has ended, in its own coordinates. */
-export interface Made extends Progress {
+export interface Made extends Reached {
   settings: Settings;
+  /** The positions from which it began, those of the page. */
   start: Float32Array;
   seconds: number;
-  cancelled: boolean;
 }
 
 export class Relayout {
   /** The whole map, and the parts that lead to the rows shown now. */
   readonly levels: Level[];
   running = false;
-  private frames = 0;
+  /** Frames drawn by the last layout. */
+  frames = 0;
   private readonly engine: Engine;
   private readonly crumbs = el("nav", { className: "crumbs", hidden: true });
   private readonly parts = {
@@ -113,23 +113,25 @@ export class Relayout {
   async layOut(): Promise<Made | null> {
     if (this.running) return null;
     const { state, dom } = this.page;
-    const task = this.task();
-    const goal = copied(this.axes);
+    const [settings, goal] = [this.settings(), copied(this.axes)];
+    const { rows } = this.level;
+    const start = interleaved(goal);
     this.running = true;
     this.frames = 0;
     this.update();
     this.say("Starting", 0);
     const begun = performance.now();
     try {
-      const { cancelled, ...reached } = await this.engine.run(task, (progress) => this.draw(progress, goal));
+      const knn = among(this.knn, rows, settings.n_neighbors);
+      const reached = await this.engine.run(knn, start, settings, this.meta, this.labels(), (one) => this.draw(one, goal));
       await this.draw(reached, goal);
       const seconds = (performance.now() - begun) / 1000;
-      this.level.made = { ...reached, cancelled, seconds, start: task.start!, settings: task.settings };
-      state.data.exact = { x: axisOf(reached.places, 0, task.dimensions), y: axisOf(reached.places, 1, task.dimensions) };
+      this.level.made = { ...reached, seconds, start, settings };
+      state.data.exact = { x: axisOf(reached.places, 0, goal.length), y: axisOf(reached.places, 1, goal.length) };
       // names of clusters stood for areas of the map as it was
       state.data.meta = { ...state.data.meta, clusters: [] };
       this.keep();
-      const text = `${plural(reached.epoch, "epoch")} of ${plural(this.level.rows.length, "point")} in ${seconds.toFixed(1)} s${cancelled ? ", stopped" : ""}`;
+      const text = `${plural(reached.epoch, "epoch")} of ${plural(rows.length, "point")} in ${seconds.toFixed(1)} s${reached.epoch < reached.epochs ? ", stopped" : ""}`;
       this.say(text);
       dom.say(text);
     } catch (error) {
@@ -192,25 +194,6 @@ export class Relayout {
     return `${[head.join(","), ...lines].join("\n")}\n`;
   }
 
-  /** Returns what the worker needs to lay out the rows of this level. */
-  private task(): Task {
-    const settings = this.settings();
-    const { rows } = this.level;
-    const axes = this.axes;
-    const start = new Float32Array(rows.length * axes.length);
-    axes.forEach((axis, a) => axis.forEach((value, row) => (start[row * axes.length + a] = value)));
-    const { negative_sample_rate, local_connectivity, set_op_mix_ratio, supervision } = this.meta;
-    return {
-      from: { knn: among(this.knn, rows, settings.n_neighbors) },
-      start,
-      dimensions: axes.length,
-      settings,
-      fixed: { negative_sample_rate, local_connectivity, set_op_mix_ratio, supervision },
-      seed: this.meta.seeds[settings.random_state]!,
-      labels: this.labels(),
-    };
-  }
-
   /** Returns the classes of the column that supervises the layout. */
   private labels(): Int32Array | null {
     const column = this.page.state.data.column(this.field("supervised").value);
@@ -218,16 +201,16 @@ export class Relayout {
     return Int32Array.from(column.codes, (code) => (code < column.names.length ? code : -1));
   }
 
-  private async draw(progress: Progress, goal: Axes): Promise<void> {
+  private async draw(reached: Reached, goal: Axes): Promise<void> {
     const { state, view } = this.page;
     const d = goal.length;
     const into = state.data.maps[0]!;
-    const [x, y] = [axisOf(progress.places, 0, d), axisOf(progress.places, 1, d)];
-    centered({ run: 0, epoch: 0, epochs: 0, exact: false, x, y, z: d > 2 ? axisOf(progress.places, 2, d) : null }, into);
+    const [x, y] = [axisOf(reached.places, 0, d), axisOf(reached.places, 1, d)];
+    centered({ run: 0, epoch: 0, epochs: 0, exact: false, x, y, z: d > 2 ? axisOf(reached.places, 2, d) : null }, into);
     turnOnto(this.axes, goal);
     view.moved();
     this.page.card.place();
-    this.say(`Epoch ${count(progress.epoch)} of ${count(progress.epochs)}`, progress.epoch / progress.epochs);
+    this.say(`Epoch ${count(reached.epoch)} of ${count(reached.epochs)}`, reached.epoch / reached.epochs);
     if (state.data.n <= SMALL || this.frames++ % SETTLE_FRAMES === 0) await this.settle(false);
     await new Promise((drawn) => requestAnimationFrame(drawn));
   }
@@ -358,4 +341,9 @@ function copied(axes: Axes): Axes {
 /** Returns one coordinate of all rows. */
 function axisOf(places: Float32Array, axis: number, dimensions: number): Float32Array {
   return Float32Array.from({ length: places.length / dimensions }, (_, row) => places[row * dimensions + axis]!);
+}
+
+/** Returns coordinates row by row. */
+function interleaved(axes: Axes): Float32Array {
+  return Float32Array.from({ length: axes.length * axes[0]!.length }, (_, at) => axes[at % axes.length]![Math.floor(at / axes.length)]!);
 }

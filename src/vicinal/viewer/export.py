@@ -160,14 +160,14 @@ def _about(text: str) -> str:
 
 def page(packed: Packed) -> str:
     """Return the HTML of a packed map."""
-    script = "interactive.js" if "layout" in packed.meta else "page.js"
+    bundle = "interactive" if "layout" in packed.meta else "page"
     parts = {
         "title": html.escape(str(packed.meta["title"])),
-        "style": bundled_text("page.css"),
+        "style": bundled_text(f"{bundle}.css"),
         "body": bundled_text("body.html").replace(COUNT, COUNT + _about(packed.meta.get("about") or "")),
         "data": packed.html(),
         # only these two sequences could end a script element or start a comment in it
-        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", bundled_text(script)),
+        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", bundled_text(f"{bundle}.js")),
     }
     # a single pass, so that text inserted for one field is not taken for another field
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], bundled_text("page.html"))

@@ -74,7 +74,7 @@ def with_layout(packed: Packed, model: Any, neighbors: bool | int) -> Packed:
         "table": compressed(byte_planes(index, width)),
         "distances": compressed(byte_planes(steps, 4)),
         "core": zlib.compress(bundled("core.wasm")),
-        "worker": zlib.compress(bundled("worker.js")),
+        "worker": zlib.compress(bundled("core-worker.js")),
     }
     return replace(packed, meta=packed.meta | {"layout": described}, sections=packed.sections | sections)
 

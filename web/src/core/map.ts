@@ -98,10 +98,13 @@ export class Vicinal {
 
   /**
    * First places [n][nComponents]: eigenvectors of the graph, or random ones. The components of a disconnected graph are
-   * put side by side, by the principal components of their means if there are rows.
+   * put side by side, by the principal components of their means if there are rows. Places that are given as `init` are
+   * scaled to the box of a start.
    */
   start(graph: Graph, options: FitOptions = {}, rows?: Rows): Float32Array {
     const checked = checkOptions(options), dim = checked.nComponents, size = graph.n * dim;
+    const given = givenStart(checked, graph.n);
+    if (given) return given;
     const table = rows === undefined ? undefined : checkRows(rows);
     const places = withGraph(this.core, graph, (edges, memory) => {
       const out = memory.room(4 * size), seed = checked.randomState;

@@ -857,16 +857,18 @@ var F = class e {
 		}
 	}
 	start(e, t = {}, n) {
-		let r = a(t), i = r.nComponents, o = e.n * i, c = n === void 0 ? void 0 : s(n), l = m(this.core, e, (t, n) => {
+		let r = a(t), i = r.nComponents, o = e.n * i, c = B(r, e.n);
+		if (c) return c;
+		let l = n === void 0 ? void 0 : s(n), u = m(this.core, e, (t, n) => {
 			let a = n.room(4 * o), s = r.randomState;
 			if (r.init === "random") this.core.call("start_random", e.n, i, s, a);
 			else {
-				let e = c === void 0 ? 0 : n.put(c.data);
-				this.core.call("start_spectral", t, e, c?.columns ?? 0, i, s, a);
+				let e = l === void 0 ? 0 : n.put(l.data);
+				this.core.call("start_spectral", t, e, l?.columns ?? 0, i, s, a);
 			}
 			return n.floats(a, o);
 		});
-		return r.method === "tsne" ? H(l, i) : l;
+		return r.method === "tsne" ? H(u, i) : u;
 	}
 	layout(e, t, n = {}, r) {
 		return new E(this.core, e, t, a(n), r);
