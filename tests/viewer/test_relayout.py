@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_iris
 
 import vicinal
 from vicinal.viewer import export
@@ -59,7 +59,11 @@ def test_page_is_told_the_parameters_of_the_fit() -> None:
     wanted = {"method": "UMAP", "n_neighbors": 12, "min_dist": 0.3, "repulsion_strength": 2.0, "dimensions": 2}
     assert {name: told[name] for name in wanted} == wanted
     assert told["seeds"][7] == MODEL.map_.seed
-    others = {"LargeVis": vicinal.LargeVis(perplexity=5), "DensMAP": vicinal.DensMAP(), "UMAP": vicinal.TSNE(perplexity=5)}
+    others = {
+        "LargeVis": vicinal.LargeVis(perplexity=5),
+        "DensMAP": vicinal.DensMAP(),
+        "UMAP": vicinal.TSNE(perplexity=5),
+    }
     for method, model in others.items():
         told = packed(model.set_params(random_state=0).fit(IRIS)).meta["layout"]
         assert (told["method"], told["n_neighbors"]) == (method, 15)

@@ -21,7 +21,7 @@ const METHODS: Method[] = ["UMAP", "DensMAP", "LargeVis"];
 // A layout of fewer rows says nothing.
 const FEWEST_ROWS = 10;
 // Names, point sizes and the camera are updated at every frame; on large maps at every eighth.
-const [SMALL, SETTLE_FRAMES] = [50_000, 8];
+const [SMALL, SETTLE_FRAMES] = [5_000, 8];
 
 type Axes = Float32Array[];
 
@@ -211,7 +211,7 @@ export class Relayout {
     view.moved();
     this.page.card.place();
     this.say(`Epoch ${count(reached.epoch)} of ${count(reached.epochs)}`, reached.epoch / reached.epochs);
-    if (state.data.n <= SMALL || this.frames++ % SETTLE_FRAMES === 0) await this.settle(false);
+    if (this.frames++ % SETTLE_FRAMES === 0 || state.data.n <= SMALL) await this.settle(false);
     await new Promise((drawn) => requestAnimationFrame(drawn));
   }
 
