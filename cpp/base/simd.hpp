@@ -191,7 +191,11 @@ VICINAL_INLINE To bits_as(const From& from) {
 
 template <class V>
 VICINAL_INLINE V select(Int mask, V yes, V no) {
+#if defined(__wasm_simd128__)
+    return bits_as<V>(wasm_v128_bitselect(bits_as<v128_t>(yes), bits_as<v128_t>(no), bits_as<v128_t>(mask)));
+#else
     return bits_as<V>((mask & bits_as<Int>(yes)) | (~mask & bits_as<Int>(no)));
+#endif
 }
 
 // The number of each lane, from 0.
@@ -215,6 +219,8 @@ VICINAL_INLINE Float min(Float x, Float y) {
     return bits_as<Float>(_mm512_min_ps(bits_as<__m512>(x), bits_as<__m512>(y)));
 #elif defined(__AVX2__)
     return bits_as<Float>(_mm256_min_ps(bits_as<__m256>(x), bits_as<__m256>(y)));
+#elif defined(__wasm_simd128__)
+    return bits_as<Float>(wasm_f32x4_pmin(bits_as<v128_t>(y), bits_as<v128_t>(x)));
 #else
     return x < y ? x : y;
 #endif
@@ -224,6 +230,8 @@ VICINAL_INLINE Float max(Float x, Float y) {
     return bits_as<Float>(_mm512_max_ps(bits_as<__m512>(x), bits_as<__m512>(y)));
 #elif defined(__AVX2__)
     return bits_as<Float>(_mm256_max_ps(bits_as<__m256>(x), bits_as<__m256>(y)));
+#elif defined(__wasm_simd128__)
+    return bits_as<Float>(wasm_f32x4_pmax(bits_as<v128_t>(y), bits_as<v128_t>(x)));
 #else
     return x > y ? x : y;
 #endif
@@ -236,6 +244,8 @@ VICINAL_INLINE Float sqrt(Float x) {
     return bits_as<Float>(_mm512_sqrt_ps(bits_as<__m512>(x)));
 #elif defined(__AVX2__)
     return bits_as<Float>(_mm256_sqrt_ps(bits_as<__m256>(x)));
+#elif defined(__wasm_simd128__)
+    return bits_as<Float>(wasm_f32x4_sqrt(bits_as<v128_t>(x)));
 #else
     for (int l = 0; l < lanes; ++l) x[l] = __builtin_sqrtf(x[l]);
     return x;
@@ -300,6 +310,8 @@ VICINAL_INLINE std::uint32_t bits_of(Int mask) {
     return _mm512_movepi32_mask(bits_as<__m512i>(mask));
 #elif defined(__AVX2__)
     return static_cast<std::uint32_t>(_mm256_movemask_ps(bits_as<__m256>(mask)));
+#elif defined(__wasm_simd128__)
+    return wasm_i32x4_bitmask(bits_as<v128_t>(mask));
 #else
     std::uint32_t bits = 0;
     for (int l = 0; l < lanes; ++l) bits |= static_cast<std::uint32_t>(mask[l] & 1) << l;
@@ -307,10 +319,30 @@ VICINAL_INLINE std::uint32_t bits_of(Int mask) {
 #endif
 }
 
+#if defined(__wasm_simd128__)
+// For each pattern of four bits, the bytes of the lanes whose bit is set, next to each other.
+struct KeptBytes {
+    alignas(16) std::uint8_t of_bits[16][16] = {};
+
+    constexpr KeptBytes() {
+        for (int bits = 0; bits < 16; ++bits) {
+            int n = 0;
+            for (int l = 0; l < 4; ++l)
+                if (bits >> l & 1)
+                    for (int b = 0; b < 4; ++b) of_bits[bits][n++] = static_cast<std::uint8_t>(4 * l + b);
+        }
+    }
+};
+constexpr KeptBytes kept_bytes;
+#endif
+
 // Writes the lanes whose bit is set next to each other and returns their number. May overwrite a whole vector.
 VICINAL_INLINE int compress(std::int32_t* to, Int values, std::uint32_t bits) {
 #if defined(__AVX512F__)
     store(to, _mm512_maskz_compress_epi32(static_cast<__mmask16>(bits), bits_as<__m512i>(values)));
+    return std::popcount(bits);
+#elif defined(__wasm_simd128__)
+    store(to, wasm_i8x16_swizzle(bits_as<v128_t>(values), wasm_v128_load(kept_bytes.of_bits[bits])));
     return std::popcount(bits);
 #else
     int n = 0;
@@ -329,6 +361,11 @@ VICINAL_INLINE V gather(const T* base, Int index) {
     return bits_as<V>(_mm512_i32gather_epi32(bits_as<__m512i>(index), base, 4));
 #elif defined(__AVX2__)
     return bits_as<V>(_mm256_i32gather_epi32(reinterpret_cast<const int*>(base), bits_as<__m256i>(index), 4));
+#elif defined(__wasm_simd128__)
+    v128_t v = wasm_v128_load32_zero(base + index[0]);
+    v = wasm_v128_load32_lane(base + index[1], v, 1);
+    v = wasm_v128_load32_lane(base + index[2], v, 2);
+    return bits_as<V>(wasm_v128_load32_lane(base + index[3], v, 3));
 #else
     V v{};
     for (int l = 0; l < lanes; ++l) v[l] = base[index[l]];
@@ -360,6 +397,12 @@ VICINAL_INLINE void gather_pairs(const float* base, Int index, Float& x, Float& 
     const __m256 xs = _mm256_shuffle_ps(low, high, 0x88), ys = _mm256_shuffle_ps(low, high, 0xdd);
     x = bits_as<Float>(_mm256_permute4x64_epi64(_mm256_castps_si256(xs), 0xd8));
     y = bits_as<Float>(_mm256_permute4x64_epi64(_mm256_castps_si256(ys), 0xd8));
+#elif defined(__wasm_simd128__)
+    const auto point = [&](int l) { return base + 2 * index[l]; };
+    const v128_t low = wasm_v128_load64_lane(point(1), wasm_v128_load64_zero(point(0)), 1);
+    const v128_t high = wasm_v128_load64_lane(point(3), wasm_v128_load64_zero(point(2)), 1);
+    x = bits_as<Float>(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6));
+    y = bits_as<Float>(wasm_i32x4_shuffle(low, high, 1, 3, 5, 7));
 #else
     Float xs{}, ys{};
     for (int l = 0; l < lanes; ++l) {
@@ -383,6 +426,10 @@ VICINAL_INLINE UInt multiply_high(UInt x, std::uint32_t n) {
     const __m256i even = _mm256_srli_epi64(_mm256_mul_epu32(a, b), 32);
     const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
     return bits_as<UInt>(_mm256_blend_epi32(even, odd, 0xaa));
+#elif defined(__wasm_simd128__)
+    const v128_t a = bits_as<v128_t>(x), b = wasm_u32x4_splat(n);
+    const v128_t first = wasm_u64x2_extmul_low_u32x4(a, b), last = wasm_u64x2_extmul_high_u32x4(a, b);
+    return bits_as<UInt>(wasm_i32x4_shuffle(first, last, 1, 3, 5, 7));
 #else
     UInt high{};
     for (int l = 0; l < lanes; ++l) high[l] = static_cast<std::uint32_t>((static_cast<std::uint64_t>(x[l]) * n) >> 32);
@@ -406,6 +453,9 @@ VICINAL_INLINE Int add_squares(Int sum, const std::uint8_t* x, const std::uint8_
     const int16x8_t difference = vreinterpretq_s16_u16(vsubl_u8(vld1_u8(x), vld1_u8(y)));
     const int32x4_t low = vmull_s16(vget_low_s16(difference), vget_low_s16(difference));
     return sum + bits_as<Int>(vpaddq_s32(low, vmull_high_s16(difference, difference)));
+#elif defined(__wasm_simd128__)
+    const v128_t difference = wasm_i16x8_sub(wasm_u16x8_load8x8(x), wasm_u16x8_load8x8(y));
+    return sum + bits_as<Int>(wasm_i32x4_dot_i16x8(difference, difference));
 #else
     for (int l = 0; l < lanes; ++l) {
         const std::int32_t even = x[2 * l] - y[2 * l], odd = x[2 * l + 1] - y[2 * l + 1];

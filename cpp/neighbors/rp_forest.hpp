@@ -6,6 +6,7 @@
 #include "base/parallel.hpp"
 #include "base/rng.hpp"
 #include "base/scratch.hpp"
+#include "base/select.hpp"
 #include "neighbors/metric.hpp"
 #include "neighbors/search_space.hpp"
 
@@ -61,7 +62,7 @@ class TreeGrower {
         const auto before = [](const Projected& x, const Projected& y) {
             return x.value < y.value || (x.value == y.value && x.row < y.row);
         };
-        std::nth_element(projected.data(), projected.data() + (middle - begin), projected.data() + n, before);
+        select_nth(projected.data(), projected.data() + (middle - begin), projected.data() + n, before);
         for (Size i = 0; i < n; ++i) order[begin + i] = projected[i].row;
         forest_.pairs[2 * node] = a;
         forest_.pairs[2 * node + 1] = b;

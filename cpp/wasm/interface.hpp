@@ -77,6 +77,8 @@ VICINAL_EXPORT bool vicinal_graph_radii(const EdgeList* graph, const std::int32_
 VICINAL_EXPORT bool vicinal_start_spectral(const EdgeList* graph, const float* rows, int d, int dim, double seed,
                                            float* out);
 VICINAL_EXPORT bool vicinal_start_random(int n, int dim, double seed, float* out);
+// The seed that the estimators of the Python package draw from `random_state`: RandomState(s).randint(2^31 - 1).
+VICINAL_EXPORT double vicinal_seed(double random_state);
 // a and b of the kernel that fits min_dist and spread.
 VICINAL_EXPORT void vicinal_fit_kernel(double min_dist, double spread, double* out);
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <random>
 
 using namespace vicinal;
 using wasm::call;
@@ -202,6 +202,14 @@ bool vicinal_start_random(int n, int dim, double seed, float* out) {
         wasm::finish(places, dim, draws, out);
         return true;
     });
+}
+
+double vicinal_seed(double random_state) {
+    std::mt19937 twister(static_cast<std::uint32_t>(random_state));
+    for (;;) {
+        const std::uint32_t bits = static_cast<std::uint32_t>(twister()) & 0x7fffffffu;
+        if (bits < 0x7fffffffu) return bits;
+    }
 }
 
 // Damped Gauss-Newton steps on (ln a, b), which minimize the squared difference of the kernel and the wanted curve, as

@@ -1,7 +1,7 @@
 // The layout of a graph, epoch by epoch.
 
 import { type Graph, isolatedRows, withGraph } from "./graph";
-import type { Core } from "./module";
+import { type Core, seedOf } from "./module";
 import type { Neighbors } from "./neighbors";
 import { type Checked, defaults } from "./options";
 import { learningRates, type Phase, type Schedule, scheduleOf, type Totals, tsnePhases } from "./schedule";
@@ -66,7 +66,7 @@ export class Layout {
       core.run("graph_totals", edges, totals);
       const [total, heaviest] = memory.doubles(totals, 2) as unknown as [number, number];
       Object.assign(this, { schedule: scheduleOf(options, graph.n, { total, heaviest, linked: n } satisfies Totals) });
-      const settings = settingsOf(core, this.schedule!, options, L.pullsSymmetric, 0, options.randomState);
+      const settings = settingsOf(core, this.schedule!, options, L.pullsSymmetric, 0, seedOf(core, options));
       const made = core.call("layout", edges, memory.put(start), dim, memory.put(settings));
       if (options.method === "largevis") core.call("layout_negatives_by_degree", made, defaults.largevis.negativePower);
       if (options.method === "densmap") this.addDensity(edges, made, neighbors!);

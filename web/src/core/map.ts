@@ -2,7 +2,7 @@
 
 import { columnsOf, type Graph, isolatedRows, makeGraph, perplexityOf, takeGraph, withGraph } from "./graph";
 import { Layout, settingsOf } from "./layout";
-import { Core, type Source } from "./module";
+import { Core, seedOf, type Source } from "./module";
 import { Index, type Neighbors, unrelatedDistance, within } from "./neighbors";
 import { type Checked, checkOptions, checkRows, defaults, type FitOptions, type LayoutOptions, type Rows, type Table } from "./options";
 import { learningRates, placementOf } from "./schedule";
@@ -49,7 +49,7 @@ export class Vicinal {
     const given = givenStart(checked, table.n);
     const tell = (stage: Stage) => onProgress?.(stage, 0, 0, () => new Float32Array(0));
     tell("neighbors");
-    const index = new Index(this.core, table, checked.metric, checked.randomState);
+    const index = new Index(this.core, table, checked.metric, seedOf(this.core, checked));
     try {
       const found = index.search(columnsOf(checked, table.n));
       tell("graph");
@@ -78,7 +78,7 @@ export class Vicinal {
   /** The nearest rows of every row, the row itself first. */
   neighbors(rows: Rows, options: FitOptions = {}): Neighbors {
     const checked = checkOptions(options), table = checkRows(rows);
-    const index = new Index(this.core, table, checked.metric, checked.randomState);
+    const index = new Index(this.core, table, checked.metric, seedOf(this.core, checked));
     try {
       return within(index.search(columnsOf(checked, table.n)), checked.disconnectionDistance ?? unrelatedDistance(checked.metric, table));
     } finally {
@@ -107,7 +107,7 @@ export class Vicinal {
     if (given) return given;
     const table = rows === undefined ? undefined : checkRows(rows);
     const places = withGraph(this.core, graph, (edges, memory) => {
-      const out = memory.room(4 * size), seed = checked.randomState;
+      const out = memory.room(4 * size), seed = seedOf(this.core, checked);
       if (checked.init === "random") this.core.call("start_random", graph.n, dim, seed, out);
       else {
         const data = table === undefined ? 0 : memory.put(table.data);

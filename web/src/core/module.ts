@@ -79,6 +79,11 @@ export class Core {
   }
 }
 
+/** The seed of options: that of the parts, or the one that the estimators draw from `randomState`. */
+export function seedOf(core: Core, { seed, randomState }: { seed?: number; randomState: number }): number {
+  return seed ?? core.run("seed", randomState);
+}
+
 /** Arrays in the module's memory. Views are made after each call, because a call may move the memory. */
 export class Memory {
   private readonly held: number[] = [];

@@ -36,8 +36,10 @@ export interface LayoutOptions {
   densLambda?: number;
   densFrac?: number;
   densVarShift?: number;
-  /** Seed of everything random, a whole number from 0 to 2^32 - 1; default 0. */
+  /** Decides everything random, as `random_state` of the Python estimators: a whole number up to 2^32 - 1; default 0. */
   randomState?: number;
+  /** The seed of the parts (`seed` of vicinal.Layout), instead of the one that `randomState` stands for. */
+  seed?: number;
 }
 
 /** How rows become a graph. */
@@ -59,8 +61,8 @@ export interface FitOptions extends LayoutOptions, GraphOptions {
   transformSeed?: number;
 }
 
-export type Checked = Required<Omit<FitOptions, "nEpochs" | "a" | "b" | "disconnectionDistance" | "perplexity">> &
-  Pick<FitOptions, "nEpochs" | "a" | "b" | "disconnectionDistance" | "perplexity">;
+export type Checked = Required<Omit<FitOptions, Unset>> & Pick<FitOptions, Unset>;
+type Unset = "nEpochs" | "a" | "b" | "seed" | "disconnectionDistance" | "perplexity";
 
 const METHODS: Method[] = ["umap", "densmap", "largevis", "tsne"];
 
@@ -80,6 +82,7 @@ const RANGES: Record<string, [number, number, boolean?]> = {
   densFrac: [0, 1],
   densVarShift: [0, Number.MAX_VALUE],
   randomState: [0, 2 ** 32 - 1, true],
+  seed: [0, Number.MAX_SAFE_INTEGER, true],
   transformSeed: [0, 2 ** 32 - 1, true],
   localConnectivity: [0, Number.MAX_VALUE],
   setOpMixRatio: [0, 1],

@@ -265,6 +265,11 @@ var e = {
 		2 ** 32 - 1,
 		!0
 	],
+	seed: [
+		0,
+		2 ** 53 - 1,
+		!0
+	],
 	transformSeed: [
 		0,
 		2 ** 32 - 1,
@@ -396,13 +401,124 @@ function h(e) {
 	for (let n = 0; n < e.n; ++n) e.indptr[n] === e.indptr[n + 1] && t.push(n);
 	return t;
 }
+// src/core/module.ts
+var g = class e {
+	exports;
+	printed = "";
+	constructor(e) {
+		this.exports = e;
+	}
+	static async load(t) {
+		let n = {}, r = {
+			wasi_snapshot_preview1: b(() => n.of),
+			env: { emscripten_notify_memory_growth: () => {} }
+		}, i = t instanceof Promise ? await t : t, a = i instanceof WebAssembly.Module ? await WebAssembly.instantiate(i, r) : (await WebAssembly.instantiate(await y(i), r)).instance;
+		return n.of = new e(a.exports), n.of.exports._initialize(), n.of;
+	}
+	call(e, ...t) {
+		let n;
+		try {
+			n = this.exports[`vicinal_${e}`](...t);
+		} catch (t) {
+			throw Error(`vicinal: ${e} failed (${t instanceof Error ? t.message : String(t)})`);
+		}
+		if (!n) throw Error(`vicinal: ${this.text(this.exports.vicinal_error())}`);
+		return n >>> 0;
+	}
+	run(e, ...t) {
+		return this.exports[`vicinal_${e}`](...t);
+	}
+	scope(e) {
+		let t = new v(this);
+		try {
+			return e(t);
+		} finally {
+			t.release();
+		}
+	}
+	golden() {
+		this.printed = "", this.call("golden");
+		let e = this.printed.split("\n").filter((e) => e);
+		return Object.fromEntries(e.map((e) => e.split(": ")));
+	}
+	get bytes() {
+		return this.exports.memory.buffer.byteLength;
+	}
+	get buffer() {
+		return this.exports.memory.buffer;
+	}
+	print(e) {
+		this.printed += e;
+	}
+	text(e) {
+		let t = new Uint8Array(this.buffer, e >>> 0);
+		return new TextDecoder().decode(t.slice(0, t.indexOf(0)));
+	}
+};
+function _(e, { seed: t, randomState: n }) {
+	return t ?? e.run("seed", n);
+}
+var v = class {
+	core;
+	held = [];
+	constructor(e) {
+		this.core = e;
+	}
+	room(e) {
+		let t = this.core.run("allocate", Math.max(e, 1)) >>> 0;
+		if (!t) throw Error(`vicinal: out of memory, ${e} bytes are not to be had`);
+		return this.held.push(t), t;
+	}
+	put(e) {
+		let t = this.room(e.byteLength);
+		return new Uint8Array(this.core.buffer, t, e.byteLength).set(new Uint8Array(e.buffer, e.byteOffset, e.byteLength)), t;
+	}
+	text(e) {
+		let t = new TextEncoder().encode(`${e}\0`), n = this.room(t.length);
+		return new Uint8Array(this.core.buffer, n, t.length).set(t), n;
+	}
+	floats(e, t) {
+		return new Float32Array(this.core.buffer, e, t).slice();
+	}
+	doubles(e, t) {
+		return new Float64Array(this.core.buffer, e, t).slice();
+	}
+	integers(e, t) {
+		return new Int32Array(this.core.buffer, e, t).slice();
+	}
+	release() {
+		for (let e of this.held.splice(0)) this.core.run("release", e);
+	}
+};
+async function y(e) {
+	return "arrayBuffer" in e ? e.arrayBuffer() : e;
+}
+function b(e) {
+	let t = () => new DataView(e().buffer);
+	return {
+		fd_write: (n, r, i, a) => {
+			let o = 0;
+			for (let n = 0; n < i; ++n) {
+				let i = t().getUint32(r + 8 * n, !0), a = t().getUint32(r + 8 * n + 4, !0);
+				e().print(new TextDecoder().decode(new Uint8Array(e().buffer, i, a).slice())), o += a;
+			}
+			return t().setUint32(a, o, !0), 0;
+		},
+		clock_time_get: (e, ...n) => (t().setBigUint64(n[n.length - 1], BigInt(Math.round(performance.now() * 1e6)), !0), 0),
+		environ_sizes_get: (e, n) => (t().setUint32(e, 0, !0), t().setUint32(n, 0, !0), 0),
+		environ_get: () => 0,
+		proc_exit: (e) => {
+			throw Error(`the core ended with status ${e}`);
+		}
+	};
+}
 // src/core/schedule.ts
-function g(e, t) {
+function x(e, t) {
 	return e.find(({ mostRows: e }) => e === null || t <= e);
 }
-function _(e, n, r) {
-	if (e.method === "largevis") return v(e, n, r);
-	let i = g(t.umap.tiers, n), { learningRate: a, negativeSampleRate: o, repulsionStrength: s } = e, c = e.nEpochs ?? i.nEpochs;
+function S(e, n, r) {
+	if (e.method === "largevis") return C(e, n, r);
+	let i = x(t.umap.tiers, n), { learningRate: a, negativeSampleRate: o, repulsionStrength: s } = e, c = e.nEpochs ?? i.nEpochs;
 	return {
 		...i,
 		nEpochs: c,
@@ -412,8 +528,8 @@ function _(e, n, r) {
 		longestPush: i.longestPush ?? Infinity
 	};
 }
-function v(e, n, { total: r, heaviest: i }) {
-	let a = g(t.largevis.tiers, n), o = t.largevis.leastEpochs, s = r > 0 ? Math.max(o, x(a.samplesPerRow / (r / i / n))) : o, c = a.negativeSampleRate / t.parameters.largevis.negativeSampleRate;
+function C(e, n, { total: r, heaviest: i }) {
+	let a = x(t.largevis.tiers, n), o = t.largevis.leastEpochs, s = r > 0 ? Math.max(o, E(a.samplesPerRow / (r / i / n))) : o, c = a.negativeSampleRate / t.parameters.largevis.negativeSampleRate;
 	return {
 		...a,
 		nEpochs: e.nEpochs ?? s,
@@ -423,10 +539,10 @@ function v(e, n, { total: r, heaviest: i }) {
 		longestPush: Infinity
 	};
 }
-function y(e, n) {
+function w(e, n) {
 	let r = e.method === "largevis" ? "largevis" : "umap", { placementEpochs: i, gamma: a } = {
 		gamma: 1,
-		...g(t[r].tiers, n)
+		...x(t[r].tiers, n)
 	};
 	return {
 		nEpochs: e.nEpochs === void 0 || r === "largevis" ? i : Math.floor(e.nEpochs / 3),
@@ -441,7 +557,7 @@ function y(e, n) {
 		longestPush: Infinity
 	};
 }
-function b(e, t, n) {
+function T(e, t, n) {
 	let r = new Float32Array((n - t) * e.sweeps);
 	for (let i = t; i < n; ++i) {
 		let n = (1 - i / Math.max(e.nEpochs, 1)) / (1 - e.constantRateShare), a = Math.min(Math.max(n, 0), 1), o = e.learningRate;
@@ -450,11 +566,11 @@ function b(e, t, n) {
 	}
 	return r;
 }
-function x(e) {
+function E(e) {
 	let t = Math.floor(e);
 	return e - t === .5 ? t % 2 == 0 ? t : t + 1 : Math.round(e);
 }
-function S(e, n) {
+function D(e, n) {
 	let [r, i] = t.tsne.phasesOf10000, a = e.nEpochs ?? r.nEpochs + i.nEpochs, o = Math.min(r.nEpochs, a), s = (e) => n / e.exaggeration / 4;
 	return [{
 		...r,
@@ -467,18 +583,18 @@ function S(e, n) {
 	}];
 }
 // src/core/layout.ts
-var C = t.layout;
-function w(e, t, n, r, i, a) {
-	let [o, s] = T(e, n);
-	return Float64Array.of(o, s, t.repulsionStrength, t.negativeSampleRate, +!!n.updateNegatives, Math.min(1, t.firings / t.sweeps), Math.round(t.singleNegativeShare * t.nEpochs) * t.sweeps, t.longestPush, +(n.method === "largevis"), r, i, a, C.mostTurnedRows);
+var O = t.layout;
+function k(e, t, n, r, i, a) {
+	let [o, s] = A(e, n);
+	return Float64Array.of(o, s, t.repulsionStrength, t.negativeSampleRate, +!!n.updateNegatives, Math.min(1, t.firings / t.sweeps), Math.round(t.singleNegativeShare * t.nEpochs) * t.sweeps, t.longestPush, +(n.method === "largevis"), r, i, a, O.mostTurnedRows);
 }
-function T(e, n) {
+function A(e, n) {
 	return n.method === "largevis" ? [t.largevis.kernel.a, t.largevis.kernel.b] : n.a !== void 0 && n.b !== void 0 ? [n.a, n.b] : e.scope((t) => {
 		let r = t.room(16);
 		return e.run("fit_kernel", n.minDist, n.spread, r), [...t.doubles(r, 2)];
 	});
 }
-var E = class {
+var j = class {
 	core;
 	options;
 	nEpochs;
@@ -500,14 +616,14 @@ var E = class {
 			let u = l.room(24);
 			e.run("graph_totals", s, u);
 			let [d, f] = l.doubles(u, 2);
-			Object.assign(this, { schedule: _(i, n.n, {
+			Object.assign(this, { schedule: S(i, n.n, {
 				total: d,
 				heaviest: f,
 				linked: c
 			}) });
-			let p = w(e, this.schedule, i, C.pullsSymmetric, 0, i.randomState), m = e.call("layout", s, l.put(r), o, l.put(p));
+			let p = k(e, this.schedule, i, O.pullsSymmetric, 0, _(e, i)), m = e.call("layout", s, l.put(r), o, l.put(p));
 			return i.method === "largevis" && e.call("layout_negatives_by_degree", m, t.largevis.negativePower), i.method === "densmap" && this.addDensity(s, m, a), m;
-		}), i.method === "tsne" && (this.phases = S(i, c)), this.nEpochs = this.schedule?.nEpochs ?? this.phases.reduce((e, t) => e + t.nEpochs, 0);
+		}), i.method === "tsne" && (this.phases = D(i, c)), this.nEpochs = this.schedule?.nEpochs ?? this.phases.reduce((e, t) => e + t.nEpochs, 0);
 	}
 	n;
 	get nComponents() {
@@ -520,7 +636,7 @@ var E = class {
 		let t = Math.min(this.done + e, this.nEpochs);
 		return t > this.done && (this.core.scope((e) => {
 			if (this.schedule) {
-				let n = b(this.schedule, this.done, t);
+				let n = T(this.schedule, this.done, t);
 				this.core.call("layout_step", this.live, e.put(n), n.length);
 			} else this.core.call("tsne_step", this.live, e.put(this.tsneSteps(this.done, t)), t - this.done);
 		}), this.done = t), this.done >= this.nEpochs;
@@ -560,114 +676,7 @@ var E = class {
 		}
 		return Float32Array.from(n);
 	}
-}, D = class e {
-	exports;
-	printed = "";
-	constructor(e) {
-		this.exports = e;
-	}
-	static async load(t) {
-		let n = {}, r = {
-			wasi_snapshot_preview1: A(() => n.of),
-			env: { emscripten_notify_memory_growth: () => {} }
-		}, i = t instanceof Promise ? await t : t, a = i instanceof WebAssembly.Module ? await WebAssembly.instantiate(i, r) : (await WebAssembly.instantiate(await k(i), r)).instance;
-		return n.of = new e(a.exports), n.of.exports._initialize(), n.of;
-	}
-	call(e, ...t) {
-		let n;
-		try {
-			n = this.exports[`vicinal_${e}`](...t);
-		} catch (t) {
-			throw Error(`vicinal: ${e} failed (${t instanceof Error ? t.message : String(t)})`);
-		}
-		if (!n) throw Error(`vicinal: ${this.text(this.exports.vicinal_error())}`);
-		return n >>> 0;
-	}
-	run(e, ...t) {
-		return this.exports[`vicinal_${e}`](...t);
-	}
-	scope(e) {
-		let t = new O(this);
-		try {
-			return e(t);
-		} finally {
-			t.release();
-		}
-	}
-	golden() {
-		this.printed = "", this.call("golden");
-		let e = this.printed.split("\n").filter((e) => e);
-		return Object.fromEntries(e.map((e) => e.split(": ")));
-	}
-	get bytes() {
-		return this.exports.memory.buffer.byteLength;
-	}
-	get buffer() {
-		return this.exports.memory.buffer;
-	}
-	print(e) {
-		this.printed += e;
-	}
-	text(e) {
-		let t = new Uint8Array(this.buffer, e >>> 0);
-		return new TextDecoder().decode(t.slice(0, t.indexOf(0)));
-	}
-}, O = class {
-	core;
-	held = [];
-	constructor(e) {
-		this.core = e;
-	}
-	room(e) {
-		let t = this.core.run("allocate", Math.max(e, 1)) >>> 0;
-		if (!t) throw Error(`vicinal: out of memory, ${e} bytes are not to be had`);
-		return this.held.push(t), t;
-	}
-	put(e) {
-		let t = this.room(e.byteLength);
-		return new Uint8Array(this.core.buffer, t, e.byteLength).set(new Uint8Array(e.buffer, e.byteOffset, e.byteLength)), t;
-	}
-	text(e) {
-		let t = new TextEncoder().encode(`${e}\0`), n = this.room(t.length);
-		return new Uint8Array(this.core.buffer, n, t.length).set(t), n;
-	}
-	floats(e, t) {
-		return new Float32Array(this.core.buffer, e, t).slice();
-	}
-	doubles(e, t) {
-		return new Float64Array(this.core.buffer, e, t).slice();
-	}
-	integers(e, t) {
-		return new Int32Array(this.core.buffer, e, t).slice();
-	}
-	release() {
-		for (let e of this.held.splice(0)) this.core.run("release", e);
-	}
-};
-async function k(e) {
-	return "arrayBuffer" in e ? e.arrayBuffer() : e;
-}
-function A(e) {
-	let t = () => new DataView(e().buffer);
-	return {
-		fd_write: (n, r, i, a) => {
-			let o = 0;
-			for (let n = 0; n < i; ++n) {
-				let i = t().getUint32(r + 8 * n, !0), a = t().getUint32(r + 8 * n + 4, !0);
-				e().print(new TextDecoder().decode(new Uint8Array(e().buffer, i, a).slice())), o += a;
-			}
-			return t().setUint32(a, o, !0), 0;
-		},
-		clock_time_get: (e, ...n) => (t().setBigUint64(n[n.length - 1], BigInt(Math.round(performance.now() * 1e6)), !0), 0),
-		environ_sizes_get: (e, n) => (t().setUint32(e, 0, !0), t().setUint32(n, 0, !0), 0),
-		environ_get: () => 0,
-		proc_exit: (e) => {
-			throw Error(`the core ended with status ${e}`);
-		}
-	};
-}
-// src/core/neighbors.ts
-var j = t.search, M = class {
+}, M = t.search, N = class {
 	core;
 	rows;
 	memory;
@@ -676,8 +685,8 @@ var j = t.search, M = class {
 	constructor(e, t, n, r) {
 		this.core = e, this.rows = t;
 		let i = t.data.reduce((e, t) => Math.max(e, Math.abs(t)), 0);
-		if (i !== 0 && !(i >= j.smallestSafe && i <= j.largestSafe)) throw RangeError(`rows must have a largest magnitude from ${j.smallestSafe} to ${j.largestSafe}, got ${i}`);
-		this.memory = new O(e);
+		if (i !== 0 && !(i >= M.smallestSafe && i <= M.largestSafe)) throw RangeError(`rows must have a largest magnitude from ${M.smallestSafe} to ${M.largestSafe}, got ${i}`);
+		this.memory = new v(e);
 		let a = this.memory.put(t.data), o = this.memory.text(n);
 		try {
 			this.pointer = e.call("index", a, t.n, t.columns, o, r);
@@ -686,22 +695,22 @@ var j = t.search, M = class {
 		}
 	}
 	search(e) {
-		let { n: t, columns: n } = this.rows, r = n <= j.sketchWidth && t * (n + 16) <= j.exactWork;
-		if (e < 2 || t <= j.options.leafRows || t <= j.exactRows || r || t <= j.exactRowsPerNeighbor * e) return this.exact(e);
+		let { n: t, columns: n } = this.rows, r = n <= M.sketchWidth && t * (n + 16) <= M.exactWork;
+		if (e < 2 || t <= M.options.leafRows || t <= M.exactRows || r || t <= M.exactRowsPerNeighbor * e) return this.exact(e);
 		this.grow();
 		let { found: i, structured: a } = this.approximate(e, this.effort(e));
-		return this.recall(i) >= j.goodRecall ? i : t * t * n <= j.exactLater ? {
+		return this.recall(i) >= M.goodRecall ? i : t * t * n <= M.exactLater ? {
 			...this.exact(e),
 			share: i.share
 		} : a ? this.approximate(e, {
-			...j.options,
+			...M.options,
 			trees: this.trees,
-			...j.harder
+			...M.harder
 		}).found : i;
 	}
 	query(e, t, n, r) {
 		let i = Math.min(t + Math.max(Math.floor(t / 8), 2), this.rows.n);
-		return this.rows.n <= j.exactRows ? this.ask(e, t, i, 0, 0, 1) : (this.grow(), this.ask(e, t, i, n, j.queryTrees, r));
+		return this.rows.n <= M.exactRows ? this.ask(e, t, i, 0, 0, 1) : (this.grow(), this.ask(e, t, i, n, M.queryTrees, r));
 	}
 	free() {
 		this.core.run("index_free", this.pointer), this.memory.release();
@@ -710,23 +719,23 @@ var j = t.search, M = class {
 		return this.table(this.rows.n, e, (t, n) => (this.core.call("index_exact", this.pointer, e, t, n), 1));
 	}
 	grow() {
-		this.hasTrees ||= (this.core.call("index_grow", this.pointer, this.trees, j.options.leafRows), !0);
+		this.hasTrees ||= (this.core.call("index_grow", this.pointer, this.trees, M.options.leafRows), !0);
 	}
 	get trees() {
-		let e = 32 - Math.clz32(Math.floor(this.rows.n / j.forestRows));
-		return j.options.trees + Math.max(0, e - 1);
+		let e = 32 - Math.clz32(Math.floor(this.rows.n / M.forestRows));
+		return M.options.trees + Math.max(0, e - 1);
 	}
 	effort(e) {
-		let t = Math.min(j.options.spare, Math.max(j.enoughSought - e, j.leastSpare)), n = e <= j.longTable ? {} : j.longTableEnds;
+		let t = Math.min(M.options.spare, Math.max(M.enoughSought - e, M.leastSpare)), n = e <= M.longTable ? {} : M.longTableEnds;
 		return {
-			...j.options,
+			...M.options,
 			trees: this.trees,
 			spare: t,
 			...n
 		};
 	}
 	approximate(e, t) {
-		let n = !0, r = Math.max(t.spare, Math.min(Math.floor(e / 3), j.mostSpare)), { trees: i, leafRows: a, nodeRows: o, candidates: s, rounds: c, coarse: l, fine: u, final: d, structureless: f, unorderedBytes: p } = t, m = [
+		let n = !0, r = Math.max(t.spare, Math.min(Math.floor(e / 3), M.mostSpare)), { trees: i, leafRows: a, nodeRows: o, candidates: s, rounds: c, coarse: l, fine: u, final: d, structureless: f, unorderedBytes: p } = t, m = [
 			i,
 			a,
 			o,
@@ -750,7 +759,7 @@ var j = t.search, M = class {
 		};
 	}
 	recall(e) {
-		let { n: t, columns: n, data: r } = this.rows, i = Array.from({ length: j.recallSample }, (e, n) => Math.floor(n * t / j.recallSample)), a = new Float32Array(i.length * n);
+		let { n: t, columns: n, data: r } = this.rows, i = Array.from({ length: M.recallSample }, (e, n) => Math.floor(n * t / M.recallSample)), a = new Float32Array(i.length * n);
 		i.forEach((e, t) => a.set(r.subarray(e * n, (e + 1) * n), t * n));
 		let o = e.k, s = this.ask({
 			data: a,
@@ -781,13 +790,13 @@ var j = t.search, M = class {
 		});
 	}
 };
-function N(e, n) {
+function P(e, n) {
 	let { unrelated: r, unrelatedNonNegative: i } = t.metrics[e];
 	return (i !== null && n.data.every((e) => e >= 0) ? i : r) ?? Infinity;
 }
-function P(e, t) {
+function F(e, t) {
 	if (t === Infinity) return e;
-	let n = e.index.slice(), r = e.distance.slice(), i = Math.fround(t * (1 - j.rounding));
+	let n = e.index.slice(), r = e.distance.slice(), i = Math.fround(t * (1 - M.rounding));
 	return r.forEach((e, t) => {
 		e >= i && (n[t] = -1, r[t] = Infinity);
 	}), {
@@ -797,18 +806,18 @@ function P(e, t) {
 	};
 }
 // src/core/map.ts
-var F = class e {
+var I = class e {
 	core;
 	constructor(e) {
 		this.core = e;
 	}
 	static async load(t) {
-		return new e(await D.load(t));
+		return new e(await g.load(t));
 	}
 	fit(e, t = {}, n) {
 		let r = this.steps(e, t, n);
 		try {
-			return L(r.layout, n), r.finish();
+			return R(r.layout, n), r.finish();
 		} catch (e) {
 			throw r.abandon(), e;
 		}
@@ -817,20 +826,20 @@ var F = class e {
 		let r = a(t), i = s(e);
 		if (i.n < 2) throw RangeError(`a fit needs at least 2 rows, got ${i.n}`);
 		if (i.columns < 1) throw RangeError("rows must have at least one column");
-		let o = B(r, i.n), c = (e) => n?.(e, 0, 0, () => /* @__PURE__ */ new Float32Array());
+		let o = V(r, i.n), c = (e) => n?.(e, 0, 0, () => /* @__PURE__ */ new Float32Array());
 		c("neighbors");
-		let l = new M(this.core, i, r.metric, r.randomState);
+		let l = new N(this.core, i, r.metric, _(this.core, r));
 		try {
 			let e = l.search(d(r, i.n));
 			c("graph");
-			let n = r.disconnectionDistance ?? N(r.metric, i), a = P(e, n), s = this.graph(a, t);
+			let n = r.disconnectionDistance ?? P(r.metric, i), a = F(e, n), s = this.graph(a, t);
 			c("start");
-			let u = new E(this.core, s, o ?? this.start(s, t, i), r, a);
+			let u = new j(this.core, s, o ?? this.start(s, t, i), r, a);
 			return {
 				layout: u,
 				finish: () => {
 					let e = u.embedding();
-					return u.free(), new I(this.core, l, i, r, a, s, e, n);
+					return u.free(), new L(this.core, l, i, r, a, s, e, n);
 				},
 				abandon: () => {
 					u.free(), l.free();
@@ -841,9 +850,9 @@ var F = class e {
 		}
 	}
 	neighbors(e, t = {}) {
-		let n = a(t), r = s(e), i = new M(this.core, r, n.metric, n.randomState);
+		let n = a(t), r = s(e), i = new N(this.core, r, n.metric, _(this.core, n));
 		try {
-			return P(i.search(d(n, r.n)), n.disconnectionDistance ?? N(n.metric, r));
+			return F(i.search(d(n, r.n)), n.disconnectionDistance ?? P(n.metric, r));
 		} finally {
 			i.free();
 		}
@@ -857,10 +866,10 @@ var F = class e {
 		}
 	}
 	start(e, t = {}, n) {
-		let r = a(t), i = r.nComponents, o = e.n * i, c = B(r, e.n);
+		let r = a(t), i = r.nComponents, o = e.n * i, c = V(r, e.n);
 		if (c) return c;
 		let l = n === void 0 ? void 0 : s(n), u = m(this.core, e, (t, n) => {
-			let a = n.room(4 * o), s = r.randomState;
+			let a = n.room(4 * o), s = _(this.core, r);
 			if (r.init === "random") this.core.call("start_random", e.n, i, s, a);
 			else {
 				let e = l === void 0 ? 0 : n.put(l.data);
@@ -868,10 +877,10 @@ var F = class e {
 			}
 			return n.floats(a, o);
 		});
-		return r.method === "tsne" ? H(u, i) : u;
+		return r.method === "tsne" ? U(u, i) : u;
 	}
 	layout(e, t, n = {}, r) {
-		return new E(this.core, e, t, a(n), r);
+		return new j(this.core, e, t, a(n), r);
 	}
 	golden() {
 		return this.core.golden();
@@ -879,7 +888,7 @@ var F = class e {
 	get memoryBytes() {
 		return this.core.bytes;
 	}
-}, I = class {
+}, L = class {
 	core;
 	index;
 	rows;
@@ -899,11 +908,11 @@ var F = class e {
 	}
 	transform(e) {
 		if (this.options.method === "tsne" || this.options.method === "densmap") throw TypeError(`transform of ${this.options.method} is not available here; the Python package has it`);
-		let t = s(e, "rows", this.rows.columns), n = this.nComponents, r = R(this.core, t), i = Array.from({ length: t.n }, (e, n) => this.find(t, n, r[n])), a = i.flatMap((e, t) => e < 0 ? [t] : []), o = new Float32Array(t.n * n);
+		let t = s(e, "rows", this.rows.columns), n = this.nComponents, r = z(this.core, t), i = Array.from({ length: t.n }, (e, n) => this.find(t, n, r[n])), a = i.flatMap((e, t) => e < 0 ? [t] : []), o = new Float32Array(t.n * n);
 		if (i.forEach((e, t) => {
 			e >= 0 && o.set(this.embedding.subarray(e * n, (e + 1) * n), t * n);
 		}), a.length) {
-			let e = this.place(z(t, a), BigUint64Array.from(a, (e) => r[e]));
+			let e = this.place(B(t, a), BigUint64Array.from(a, (e) => r[e]));
 			a.forEach((t, r) => o.set(e.subarray(r * n, (r + 1) * n), t * n));
 		}
 		return o;
@@ -912,9 +921,9 @@ var F = class e {
 		this.index.free();
 	}
 	place(e, n) {
-		let { core: r, options: i } = this, a = this.nComponents, o = y(i, this.n), s = d(i, this.n), c = u(i, this.n);
+		let { core: r, options: i } = this, a = this.nComponents, o = w(i, this.n), s = d(i, this.n), c = u(i, this.n);
 		return m(r, this.graph, (l, u) => {
-			let d = P(this.index.query(e, s, l, this.neighbors.share), this.limit);
+			let d = F(this.index.query(e, s, l, this.neighbors.share), this.limit);
 			if (d.index.some((e, t) => t % s === 0 && e < 0)) throw RangeError("a new row has no neighbor within the disconnection distance");
 			let f = [
 				u.put(d.index),
@@ -923,7 +932,7 @@ var F = class e {
 				s
 			], p = c === void 0 ? r.call("graph_to_known", ...f, i.localConnectivity, this.n) : r.call("graph_entropic_to_known", ...f, c, this.n);
 			try {
-				let s = w(r, o, i, t.layout.pullsBipartite, 1, i.transformSeed), c = b(o, 0, o.nEpochs), l = u.room(4 * e.n * a), d = [
+				let s = k(r, o, i, t.layout.pullsBipartite, 1, i.transformSeed), c = T(o, 0, o.nEpochs), l = u.room(4 * e.n * a), d = [
 					u.put(n),
 					u.put(s),
 					u.put(c)
@@ -935,7 +944,7 @@ var F = class e {
 		});
 	}
 	find(e, t, n) {
-		this.keys || (this.keys = /* @__PURE__ */ new Map(), R(this.core, this.rows).forEach((e, t) => {
+		this.keys || (this.keys = /* @__PURE__ */ new Map(), z(this.core, this.rows).forEach((e, t) => {
 			let n = this.keys.get(e);
 			n ? n.push(t) : this.keys.set(e, [t]);
 		}));
@@ -946,7 +955,7 @@ var F = class e {
 		}) ?? -1;
 	}
 };
-function L(e, t) {
+function R(e, t) {
 	if (!t) {
 		e.step(e.nEpochs);
 		return;
@@ -954,13 +963,13 @@ function L(e, t) {
 	let n = () => t("layout", e.epoch, e.nEpochs, () => e.embedding()), r = !!n();
 	for (; !r && e.epoch < e.nEpochs;) e.step(), r = !!n();
 }
-function R(e, t) {
+function z(e, t) {
 	return e.scope((n) => {
 		let r = n.room(8 * t.n);
 		return e.call("hash_rows", n.put(t.data), t.n, t.columns, r), new BigUint64Array(e.buffer, r, t.n).slice();
 	});
 }
-function z({ data: e, columns: t }, n) {
+function B({ data: e, columns: t }, n) {
 	let r = new Float32Array(n.length * t);
 	return n.forEach((n, i) => r.set(e.subarray(n * t, (n + 1) * t), i * t)), {
 		data: r,
@@ -968,15 +977,15 @@ function z({ data: e, columns: t }, n) {
 		columns: t
 	};
 }
-function B(e, t) {
+function V(e, t) {
 	if (typeof e.init == "string") return;
 	let n = e.nComponents, r = e.init instanceof Float32Array ? e.init : s(e.init, "init", n).data;
 	if (r.length !== t * n) throw RangeError(`init must have ${t} * ${n} numbers, got ${r.length}`);
 	let i = r.findIndex((e) => !Number.isFinite(e));
 	if (i >= 0) throw RangeError(`init contains ${r[i]}, first in row ${Math.floor(i / n)}`);
-	return e.method === "tsne" ? H(r, n) : V(r, t, n);
+	return e.method === "tsne" ? U(r, n) : H(r, t, n);
 }
-function V(e, n, r) {
+function H(e, n, r) {
 	let { leastExtent: i, spacing: a } = t.layout, o = new Float32Array(e.length), s = Math.max(i, a * (r <= 2 ? Math.sqrt(n) : n ** (1 / r))), c = Array.from({ length: r }, (t, n) => {
 		let i = Infinity, a = -Infinity;
 		for (let t = n; t < e.length; t += r) i = Math.min(i, e[t]), a = Math.max(a, e[t]);
@@ -990,7 +999,7 @@ function V(e, n, r) {
 		for (let s = i; s < e.length; s += r) o[s] = n > 0 ? a * (e[s] - t) / n : a / 2;
 	}), o;
 }
-function H(e, n) {
+function U(e, n) {
 	let r = e.length / n, i = Float64Array.from(e), a = 0;
 	for (let e = 0; e < n; ++e) {
 		let t = 0, o = 0;
@@ -1002,7 +1011,7 @@ function H(e, n) {
 	return Float32Array.from(i, (e) => e * (a > 0 ? t.tsne.narrow / a : 1));
 }
 // src/core/client.ts
-var U = class e {
+var W = class e {
 	worker;
 	calls = 0;
 	waiting = /* @__PURE__ */ new Map();
@@ -1018,7 +1027,7 @@ var U = class e {
 	}
 	async fit(e, t = {}, n = {}) {
 		let { every: r = 50, lookAt: i = !1 } = n;
-		return new W(this, await this.ask({
+		return new G(this, await this.ask({
 			does: "fit",
 			rows: e,
 			options: t,
@@ -1059,7 +1068,7 @@ var U = class e {
 			start: t,
 			options: n
 		};
-		return new G(this, await this.ask(r === void 0 ? i : {
+		return new K(this, await this.ask(r === void 0 ? i : {
 			...i,
 			neighbors: r
 		}));
@@ -1096,7 +1105,7 @@ var U = class e {
 		for (let { reject: t } of this.waiting.values()) t(e);
 		this.waiting.clear();
 	}
-}, W = class {
+}, G = class {
 	client;
 	n;
 	nComponents;
@@ -1121,7 +1130,7 @@ var U = class e {
 			object: this.map
 		});
 	}
-}, G = class {
+}, K = class {
 	client;
 	nEpochs;
 	layout;
@@ -1151,4 +1160,4 @@ var U = class e {
 		});
 	}
 };
-export { I as FittedMap, F as Vicinal, U as VicinalWorker };
+export { L as FittedMap, I as Vicinal, W as VicinalWorker };
