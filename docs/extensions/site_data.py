@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 import vicinal
 from vicinal.plot.points import aligned
 from vicinal.viewer.bundle import bundled
-from vicinal.viewer.relayout import DEFAULTS, SUPERVISION, seeds
+from vicinal.viewer.relayout import DEFAULTS, SUPERVISION
 
 ROLL_ROWS, ROLL_COLORS = 1500, 64
 # The maps between which the sliders of the two main parameters choose.
@@ -55,7 +55,7 @@ def write_slider_data(folder: Path) -> None:
         "core": _text(zlib.compress(bundled("core.wasm"))),
         "worker": _text(zlib.compress(bundled("core-worker.js"))),
         "fixed": {name: DEFAULTS[name] for name in ("negative_sample_rate", "local_connectivity", "set_op_mix_ratio")}
-        | {"supervision": SUPERVISION, "seeds": seeds()},
+        | {"supervision": SUPERVISION},
         "sets": {
             name: {
                 "n": len(X),

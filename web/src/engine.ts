@@ -1,7 +1,7 @@
 // Layouts by the compiled core in a Web Worker, so that the page never freezes. The worker is made from the page's own
 // text, because a page that was opened from a file may not load another one.
 import { type RemoteMap, VicinalWorker } from "./core/client";
-import type { Method as CoreMethod } from "./core/options";
+import type { Method as CoreMethod, Metric, Table } from "./core/options";
 import type { FitOptions, Rows } from "./core";
 import type { Knn } from "./knn";
 import { supervised } from "./supervised";
@@ -17,7 +17,6 @@ export interface Settings {
   repulsion_strength: number;
   /** Null chooses by the number of rows, as a fit does. */
   n_epochs: number | null;
-  /** A number that stands for one of the page's seeds. */
   random_state: number;
 }
 
@@ -27,8 +26,6 @@ export interface Fixed {
   local_connectivity: number;
   set_op_mix_ratio: number;
   supervision: { far: number; unknown: number };
-  /** The seeds that random_state 0, 1, ... stand for. */
-  seeds: number[];
 }
 
 export interface Reached {
@@ -90,6 +87,19 @@ export class Engine {
     });
   }
 
+  /** Places new rows in a map of known ones, which stay. */
+  place(known: Table, fresh: Table, metric: Metric, knn: Knn, places: Float32Array, settings: Settings, fixed: Fixed): Promise<Float32Array> {
+    return this.guarded(async (worker) => {
+      const options = { ...optionsOf(settings, fixed, knn.k, places.length / knn.n), metric };
+      const map = await worker.adopt(known, { ...knn, share: 1 }, places, options);
+      try {
+        return await map.transform(fresh);
+      } finally {
+        await map.free();
+      }
+    });
+  }
+
   /** Ends the present layout after its epoch. */
   stop(): void {
     this.stopping.abort();
@@ -136,7 +146,7 @@ function optionsOf(settings: Settings, fixed: Fixed, k: number, dimensions: numb
     negativeSampleRate: fixed.negative_sample_rate,
     localConnectivity: fixed.local_connectivity,
     setOpMixRatio: fixed.set_op_mix_ratio,
-    randomState: fixed.seeds[settings.random_state]!,
+    randomState: settings.random_state,
   };
 }
 

@@ -1,5 +1,5 @@
 // Shows some rows of a map as a map of their own, and all of them again.
-import { ClassColumn, type Codes, type Column, type Numbers, RowNumbers, TextColumn, Texts, ValueColumn } from "./columns";
+import { ClassColumn, type Codes, type Column, type Numbers, resized, RowNumbers, TextColumn, Texts, ValueColumn } from "./columns";
 import type { MapData, Meta, Places } from "./data";
 import type { State } from "./state";
 
@@ -35,6 +35,36 @@ export function contentAmong(whole: Content, rows: Int32Array): Content {
     neighbors: near,
     exact: null,
     places: { x: taken(places.x, rows), y: taken(places.y, rows), z: places.z && taken(places.z, rows) },
+  };
+}
+
+/** Returns a content with new rows after the others: of a class of their own, and without other data. */
+export function contentWith(whole: Content, places: Content["places"], fresh: number, name: string): Content {
+  const { meta, columns, ids, image } = whole;
+  const [known, n] = [meta.n, meta.n + fresh];
+  const empty = meta.images && new ImageData(meta.images.width, meta.images.height);
+  const texts = (at: (row: number) => string, more: (row: number) => string) =>
+    new Texts(Array.from({ length: n }, (_, row) => `${row < known ? at(row) : more(row - known)}\u001e`).join(""), n);
+  const longer = columns.map((column) => {
+    if (column instanceof TextColumn) return new TextColumn(column.name, texts((row) => column.texts.at(row), () => ""));
+    if (column instanceof ValueColumn) {
+      const values = resized(column.values, n).fill(NaN, known);
+      return new ValueColumn(column.name, values, column.low, column.high, column.missing + fresh);
+    }
+    // unlabeled rows have the code after the last class, which is now that of the new rows
+    const classes = column.names.length;
+    const codes = Uint16Array.from({ length: n }, (_, row) => (row >= known ? classes : column.codes[row]! + Number(column.codes[row] === classes)));
+    return new ClassColumn(column.name, [...column.names, name], codes, column.missing, column.colors);
+  });
+  const table = longer.some(({ kind }) => kind === "classes") ? longer : [...longer, new ClassColumn("rows", ["known rows", name], Uint8Array.from({ length: n }, (_, row) => Number(row >= known)), 0, [])];
+  return {
+    meta: { ...meta, n },
+    columns: table,
+    ids: texts((row) => ids.at(row), (row) => `${name} ${row + 1}`),
+    image: image && (async (row) => (row < known ? image(row) : empty!)),
+    neighbors: null,
+    exact: null,
+    places,
   };
 }
 

@@ -7,14 +7,17 @@ import { Engine, type Fixed, type Method, type Reached, type Settings } from "./
 import { centered } from "./frames";
 import { among, decodeKnn, type Knn } from "./knn";
 import { heading } from "./legend";
-import { type Content, contentAmong, contentOf, show } from "./part";
+import { type Content, contentAmong, contentOf, contentWith, show } from "./part";
+import { type KnownRows, knownRows, readRows, type RowsMeta } from "./placing";
 import { turnOnto } from "./turning";
 
 /** The description of a layout in the page; its encoder is src/vicinal/viewer/relayout.py. */
-export interface LayoutMeta extends Fixed, Settings {
+export interface LayoutMeta extends Fixed, Omit<Settings, "random_state"> {
   k: number;
   bytes: number;
   dimensions: number;
+  /** What is kept of the rows, if readers can place new ones. */
+  rows?: RowsMeta;
 }
 
 const METHODS: Method[] = ["UMAP", "DensMAP", "LargeVis"];
@@ -22,6 +25,8 @@ const METHODS: Method[] = ["UMAP", "DensMAP", "LargeVis"];
 const FEWEST_ROWS = 10;
 // Names, point sizes and the camera are updated at every frame; on large maps at every eighth.
 const [SMALL, SETTLE_FRAMES] = [5_000, 8];
+
+const LARGEST_SEED = 2 ** 32 - 1;
 
 type Axes = Float32Array[];
 
@@ -34,6 +39,8 @@ interface Level {
   /** The places before any layout here. */
   before: Axes;
   made: Made | null;
+  /** Whether new rows are among them: these have no neighbors in the table. */
+  fixed?: boolean;
 }
 
 /** A layout that has ended, in its own coordinates. */
@@ -51,6 +58,7 @@ export class Relayout {
   /** Frames drawn by the last layout. */
   frames = 0;
   private readonly engine: Engine;
+  private known: Promise<KnownRows> | null = null;
   private readonly crumbs = el("nav", { className: "crumbs", hidden: true });
   private readonly parts = {
     all: el("button", { id: "lay-out", className: "primary" }),
@@ -68,7 +76,7 @@ export class Relayout {
     return new Relayout(page, meta, decodeKnn(source.meta.n, meta.k, meta.bytes, numbers!, steps!), source);
   }
 
-  private constructor(private readonly page: App, private readonly meta: LayoutMeta, private readonly knn: Knn, source: Source) {
+  private constructor(private readonly page: App, private readonly meta: LayoutMeta, private readonly knn: Knn, private readonly source: Source) {
     const section = async (name: string) => (await source.section(name))!;
     this.engine = new Engine(() => section("worker"), () => section("core"));
     const content = contentOf(page.state.data);
@@ -92,7 +100,7 @@ export class Relayout {
   async laySelectionOut(): Promise<Made | null> {
     const { state, view } = this.page;
     const chosen = Int32Array.from(state.selected).sort();
-    if (this.running || chosen.length < FEWEST_ROWS) return null;
+    if (this.running || this.level.fixed || chosen.length < FEWEST_ROWS) return null;
     const { rows, content } = this.level;
     this.keep();
     const part = contentAmong(content, chosen);
@@ -111,7 +119,7 @@ export class Relayout {
 
   /** Lays out the rows that are shown, from where they are. */
   async layOut(): Promise<Made | null> {
-    if (this.running) return null;
+    if (this.running || this.level.fixed) return null;
     const { state, dom } = this.page;
     const [settings, goal] = [this.settings(), copied(this.axes)];
     const { rows } = this.level;
@@ -152,7 +160,7 @@ export class Relayout {
   async back(to: number): Promise<void> {
     if (this.running || to >= this.levels.length - 1) return;
     this.keep();
-    const left = this.levels[to + 1]!.rows;
+    const { rows: left } = this.levels[to + 1]!;
     this.levels.length = to + 1;
     this.page.part = to > 0;
     show(this.page.state, this.level.content);
@@ -175,6 +183,61 @@ export class Relayout {
     this.say("");
     this.update();
     await this.settle();
+  }
+
+  /** Places rows of a text in the whole map, and shows them among its points; returns their places in the map's units. */
+  async place(text: string): Promise<Float32Array | null> {
+    const { rows: kept } = this.meta;
+    if (this.running || !kept) return null;
+    await this.back(0);
+    this.running = true;
+    this.update();
+    this.say("Placing new rows");
+    try {
+      const fresh = readRows(text, kept.columns, kept.names);
+      const { rows, prepare } = await (this.known ??= knownRows(kept, this.source));
+      const map = this.level.made?.places ?? this.inUnits();
+      const settings = this.level.made?.settings ?? { ...this.meta, random_state: 0 };
+      const knn = among(this.knn, this.level.rows, settings.n_neighbors);
+      const placed = await this.engine.place(rows, prepare(fresh), kept.metric, knn, map, settings, this.meta);
+      await this.showPlaced(map, placed);
+      this.say(`${plural(fresh.n, "new row")} placed`);
+      return placed;
+    } catch (error) {
+      this.say(error instanceof Error ? error.message : String(error));
+      return null;
+    } finally {
+      this.running = false;
+      this.update();
+    }
+  }
+
+  /** Shows new rows among the points of the whole map; both are given in the map's units. */
+  private async showPlaced(map: Float32Array, placed: Float32Array): Promise<void> {
+    const { state, view } = this.page;
+    const [goal, d] = [this.axes, this.meta.dimensions];
+    const joined = Float32Array.from([...map, ...placed]);
+    const axes = goal.map((_, axis) => axisOf(joined, axis, d));
+    // the known points stay: what turns their places onto the screen turns the new ones too
+    turnOnto(axes, goal);
+    goal.forEach((axis, a) => axes[a]!.set(axis));
+    const [known, fresh] = [state.data.n, placed.length / d];
+    this.keep();
+    const content = contentWith(this.level.content, { x: axes[0]!, y: axes[1]!, z: axes[2] ?? null }, fresh, "new row");
+    this.page.part = true;
+    this.levels.push({ name: plural(fresh, "new row"), rows: new Int32Array(0), content, before: [], made: null, fixed: true });
+    show(state, content);
+    view.redraw();
+    state.select(Array.from({ length: fresh }, (_, row) => known + row));
+    await this.settle();
+  }
+
+  /** Returns the places of the page in the map's own units. */
+  private inUnits(): Float32Array {
+    const { box } = this.page.state.data.meta.maps[0]!;
+    const d = this.meta.dimensions;
+    const longest = Math.max(...this.axes.map((_, a) => box[d + a]! - box[a]!)) || 1;
+    return interleaved(this.axes).map((at, e) => (at * longest) / 2 + (box[e % d]! + box[d + (e % d)]!) / 2);
   }
 
   /** Offers the last layout of these rows as a table: positions, and the start from which Python gets the same ones. */
@@ -278,8 +341,8 @@ export class Relayout {
       number("min_dist", meta.min_dist, 0, 10, 0.05, "How close points may lie"),
       number("spread", meta.spread, 0.1, 10, 0.1, "How far clusters spread"),
       number("repulsion_strength", meta.repulsion_strength, 0, 20, 0.1, "Factor on the repulsion"),
-      number("n_epochs", "", 1, 5000, 1, "Epochs; empty chooses by the number of points"),
-      number("random_state", 0, 0, meta.seeds.length - 1, 1, "The same number gives the same map"),
+      number("n_epochs", meta.n_epochs ?? "", 1, 5000, 1, "Epochs; empty chooses by the number of points"),
+      number("random_state", 0, 0, LARGEST_SEED, 1, "The same number gives the same map"),
     ];
     if (classes.length) fields.push(choice("supervised", ["", ...classes], "", "Points of the same class are drawn together"));
     else fields.push(el("input", { type: "hidden", id: "layout-supervised" }));
@@ -294,8 +357,30 @@ export class Relayout {
     const { bar, note, all, selection, stop, undo, save } = parts;
     bar.setAttribute("aria-label", "Progress of the layout");
     section.append(heading("Layout"), el("div", { className: "actions" }, selection, all, stop, undo, save), el("div", { className: "stage" }, bar, note), settings);
+    if (meta.rows) section.append(this.offer(meta.rows));
     this.crumbs.setAttribute("aria-label", "Parts of the map");
     dom.get("count").after(this.crumbs);
+  }
+
+  /** Creates the fields for new rows: text, or a file that is chosen or dropped. */
+  private offer({ columns, names }: RowsMeta): HTMLElement {
+    const text = el("textarea", { id: "new-rows", rows: 3, spellcheck: false, placeholder: names ? names.join(",") : `rows of ${columns} numbers` });
+    text.setAttribute("aria-label", "New rows, one per line");
+    const read = async (file: File | undefined) => {
+      if (file) text.value = await file.text();
+      if (file) await this.place(text.value);
+    };
+    const file = el("input", { type: "file", accept: ".csv,.tsv,.txt", id: "new-rows-file" });
+    file.setAttribute("aria-label", "File of new rows");
+    file.onchange = () => void read(file.files?.[0]);
+    text.ondragover = (event) => event.preventDefault();
+    text.ondrop = (event) => {
+      event.preventDefault();
+      void read(event.dataTransfer?.files[0]);
+    };
+    const button = el("button", { id: "place", textContent: "Place", onclick: () => void this.place(text.value) });
+    const hint = el("p", { className: "hint", textContent: names ? "Paste or drop a CSV with these columns." : `Paste or drop a CSV of ${columns} columns.` });
+    return el("details", { className: "settings placing" }, el("summary", { textContent: "Place new rows" }), hint, text, el("div", { className: "actions" }, button, file));
   }
 
   private say(text: string, share: number | null = null): void {
@@ -309,9 +394,9 @@ export class Relayout {
     const { parts, levels, level, running } = this;
     const { selected, data } = this.page.state;
     const part = selected.length >= FEWEST_ROWS && selected.length < data.n;
-    parts.selection.hidden = running || !part;
+    parts.selection.hidden = running || !part || level.fixed === true;
     parts.selection.textContent = `Lay out ${count(selected.length)} selected`;
-    parts.all.hidden = running;
+    parts.all.hidden = running || level.fixed === true;
     parts.all.textContent = part ? "Lay out all" : "Lay out again";
     parts.all.classList.toggle("primary", !part);
     parts.stop.hidden = !running;

@@ -12,6 +12,7 @@ from vicinal.files.atomic import StagedFiles
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.points import aligned, map_names
 from vicinal.viewer.bundle import bundled_text
+from vicinal.viewer.new_rows import RowsKept
 from vicinal.viewer.packing import Packed, neighbors_of, pack, row_columns
 from vicinal.viewer.relayout import size_line, with_layout
 
@@ -32,6 +33,7 @@ def export(
     clusters: bool = True,
     neighbors: Any = False,
     interactive: bool | int = False,
+    rows: RowsKept | None = None,
 ) -> Path:
     """Write an interactive page of a map: zoom, hover, search, color by any column, select, export.
 
@@ -71,15 +73,20 @@ def export(
         Whether the page of a fitted model can lay out selected rows or the whole map again, with other parameters, by
         the compiled core. The neighbors of the rows travel with it, about 5 bytes each: those of the fit (True: at most
         30), or this number. The size is printed before the file is written.
+    rows : {"float16"}, int or None, default=None
+        How the rows of the model travel with an interactive page, so that readers can place new rows: their values, or
+        this many principal components. By default they do not travel.
     """
     path = Path(path)
+    if rows is not None and interactive is False:
+        raise ValueError(f"rows={rows!r} is for new rows, which only an interactive page places: add interactive=True")
     columns = row_columns(labels, values, hover, ids, label)
     name = path.stem if title is None else title
     shown: dict[str, Any] = {"theme": theme, "color_by": color_by, "clusters": clusters}
     near = neighbor_table(embedding, neighbors)
     packed = pack(embedding, columns, images=images, title=name, neighbors=near, **shown)
     if interactive is not False:
-        packed = with_layout(packed, embedding, interactive)
+        packed = with_layout(packed, embedding, interactive, rows)
         print(size_line(packed))
     return write_page(path, packed)
 

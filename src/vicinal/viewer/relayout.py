@@ -16,22 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from vicinal.estimators.base import random_seed
 from vicinal.graph.supervision import UNKNOWN_DISTANCE, far_distance
 from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.recipe import FuzzyAffinity, LargeVisPlan, SampledPlan
 from vicinal.viewer.bundle import bundled
+from vicinal.viewer.new_rows import RowsKept, pack_rows
 from vicinal.viewer.packing import Packed, byte_planes, compressed, row_bytes
 
 # Neighbors of a row that travel unless a number is asked for: t-SNE and LargeVis search three times their perplexity.
 MOST_NEIGHBORS = 30
-# The page offers the numbers 0, 1, ... as random_state; the core takes the seeds that these stand for.
-SEEDS = 100
 # What a layout needs and a fit of another method does not have.
 DEFAULTS: dict[str, Any] = {
     "n_neighbors": 15,
     "min_dist": 0.1,
     "spread": 1.0,
+    "n_epochs": None,
     "repulsion_strength": 1.0,
     "negative_sample_rate": 5,
     "local_connectivity": 1.0,
@@ -42,16 +41,11 @@ DEFAULTS: dict[str, Any] = {
 SUPERVISION = {"far": math.exp(-far_distance(0.5)), "unknown": math.exp(-UNKNOWN_DISTANCE)}
 
 
-def seeds() -> list[int]:
-    """Return the seeds that the first numbers given as random_state stand for."""
-    return [random_seed(number) for number in range(SEEDS)]
-
-
-def with_layout(packed: Packed, model: Any, neighbors: bool | int) -> Packed:
+def with_layout(packed: Packed, model: Any, neighbors: bool | int, rows: RowsKept | None = None) -> Packed:
     """Return the page of a fitted model with what a layout in the browser needs.
 
     ``neighbors`` is the number of neighbors of a row that travel, itself included; True keeps those of the fit, at most
-    30 of them.
+    30 of them. ``rows`` says how the rows travel, so that new ones can be placed; None leaves them out.
     """
     fitted = _fitted(model)
     known = fitted.neighbors.k
@@ -76,6 +70,9 @@ def with_layout(packed: Packed, model: Any, neighbors: bool | int) -> Packed:
         "core": zlib.compress(bundled("core.wasm")),
         "worker": zlib.compress(bundled("core-worker.js")),
     }
+    if rows is not None:
+        described["rows"], kept = pack_rows(model, fitted, described["method"], rows)
+        sections |= kept
     return replace(packed, meta=packed.meta | {"layout": described}, sections=packed.sections | sections)
 
 
@@ -104,20 +101,23 @@ def _parameters(model: Any, fitted: FittedMap, k: int) -> dict[str, Any]:
     elif isinstance(recipe.plan, SampledPlan):
         names = ("repulsion_strength", "negative_sample_rate")
         found |= {name: getattr(recipe.plan, name) for name in names}
+        found["n_epochs"] = None if recipe.plan.stops is None else recipe.plan.stops[-1]
     if recipe.density is not None and recipe.density.match:
         found["method"] = "DensMAP"
     found["n_neighbors"] = min(found["n_neighbors"], k)
-    return found | {"seeds": seeds(), "supervision": SUPERVISION}
+    return found | {"supervision": SUPERVISION}
 
 
 def size_line(packed: Packed) -> str:
     """Return a line that says how large a page will be, and why."""
     text = {name: 4 * ((len(content) + 2) // 3) for name, content in packed.sections.items()}
+    n, layout = packed.meta["n"], packed.meta["layout"]
     graph = text["table"] + text["distances"]
+    parts = [f"{layout['k'] - 1} neighbors of {n:,} rows {graph / 1e6:.1f} MB ({graph / n:.0f} bytes per row)"]
     program = text["core"] + text["worker"]
-    n = packed.meta["n"]
-    return (
-        f"the page can lay out again: {graph / 1e6:.1f} MB of it are {packed.meta['layout']['k'] - 1} neighbors of "
-        f"{n:,} rows ({graph / n:.0f} bytes per row), {program / 1e6:.1f} MB the program, "
-        f"{(sum(text.values()) - graph - program) / 1e6:.1f} MB the map"
-    )
+    parts.append(f"the program {program / 1e6:.1f} MB")
+    rows = sum(text.get(name, 0) for name in ("rows", "mean", "axes"))
+    if "rows" in layout:
+        parts.append(f"the rows {rows / 1e6:.1f} MB")
+    parts.append(f"the map {(sum(text.values()) - graph - program - rows) / 1e6:.1f} MB")
+    return f"the page can lay out again: {', '.join(parts)}"

@@ -118,6 +118,16 @@ export class Vicinal {
     return checked.method === "tsne" ? narrowed(places, dim) : places;
   }
 
+  /** A map that was made before: of rows with their neighbors and places; `transform` places new rows in it. */
+  adopt(rows: Rows, neighbors: Neighbors, embedding: Float32Array, options: FitOptions = {}): FittedMap {
+    const checked = checkOptions(options), table = checkRows(rows);
+    if (neighbors.n !== table.n || embedding.length !== table.n * checked.nComponents) {
+      throw new RangeError(`neighbors and embedding must be those of ${table.n} rows`);
+    }
+    const graph = this.graph(neighbors, options), limit = checked.disconnectionDistance ?? unrelatedDistance(checked.metric, table);
+    return new FittedMap(this.core, new Index(this.core, table, checked.metric, seedOf(this.core, checked)), table, checked, neighbors, graph, embedding, limit);
+  }
+
   /** A layout of a graph in steps. densMAP needs the `neighbors` of the graph. */
   layout(graph: Graph, start: Float32Array, options: LayoutOptions = {}, neighbors?: Neighbors): Layout {
     return new Layout(this.core, graph, start, checkOptions(options), neighbors);

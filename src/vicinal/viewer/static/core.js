@@ -879,6 +879,12 @@ var I = class e {
 		});
 		return r.method === "tsne" ? U(u, i) : u;
 	}
+	adopt(e, t, n, r = {}) {
+		let i = a(r), o = s(e);
+		if (t.n !== o.n || n.length !== o.n * i.nComponents) throw RangeError(`neighbors and embedding must be those of ${o.n} rows`);
+		let c = this.graph(t, r), l = i.disconnectionDistance ?? P(i.metric, o);
+		return new L(this.core, new N(this.core, o, i.metric, _(this.core, i)), o, i, t, c, n, l);
+	}
 	layout(e, t, n = {}, r) {
 		return new j(this.core, e, t, a(n), r);
 	}
@@ -1034,6 +1040,15 @@ var W = class e {
 			every: r,
 			lookAt: i
 		}, n));
+	}
+	async adopt(e, t, n, r = {}) {
+		return new G(this, await this.ask({
+			does: "adopt",
+			rows: e,
+			neighbors: t,
+			embedding: n,
+			options: r
+		}));
 	}
 	neighbors(e, t = {}) {
 		return this.ask({

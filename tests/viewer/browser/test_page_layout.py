@@ -229,3 +229,33 @@ def test_no_serious_fault_of_access(open_page: Open, exported: Path, scheme: str
     page.locator("#lay-out-selection").click()
     ended(page)
     assert faults(page) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("kept", ["float16", 12])
+def test_new_rows_are_placed(open_page: Open, model: Any, tmp_path: Path, kept: Any) -> None:
+    path = viewer.export(tmp_path / "rows.html", model, LABELS, interactive=True, rows=kept)
+    page = opened(open_page, path)
+    fresh = DIGITS.data[700:730]
+    text = "\n".join([",".join(f"{value:g}" for value in row) for row in [*fresh, X[5]]])
+    page.evaluate("document.querySelector('.placing').open = true")
+    page.locator("#new-rows").fill(text)
+    page.locator("#place").click()
+    page.wait_for_function("vicinalPage.state.data.n === 731 && !vicinalPage.relayout.running", timeout=LAYOUT_MS)
+    assert page.inner_text("#layout-note") == "31 new rows placed"
+    found = np.array(page.evaluate("[[...vicinalPage.state.data.x], [...vicinalPage.state.data.y]]")).T
+    # a row of the fit has its own place
+    assert np.allclose(found[730], found[5], atol=1e-5)
+    wanted = model.transform(fresh)
+    low, extent = model.embedding_.min(axis=0), np.ptp(model.embedding_, axis=0)
+    away = np.linalg.norm(found[700:730] - (wanted - low - extent / 2) * 2 / extent.max(), axis=1)
+    assert np.median(away) < 0.01 if kept == "float16" else np.median(away) < 0.1
+    assert page.evaluate("vicinalPage.state.selected.length") == 31
+    assert page.locator(".classes li").count() == 11
+    page.locator(".crumbs button").first.click()
+    page.wait_for_function("vicinalPage.state.data.n === 700", timeout=WAIT_MS)
+    page.locator("#new-rows").fill("1,2,3")
+    page.locator("#place").click()
+    page.wait_for_function(
+        "document.getElementById('layout-note').textContent === 'row 1 has 3 columns, the map 64'", timeout=WAIT_MS
+    )
