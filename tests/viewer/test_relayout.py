@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.datasets import load_iris
 
 import vicinal
@@ -136,3 +137,54 @@ def test_table_among_rows_is_numbered_anew() -> None:
     for wrong in ([1, 0], [0, 0], [0.5], [-1, 3], [3, 150]):
         with pytest.raises(ValueError, match="rows must be"):
             table.among(np.array(wrong))
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e7], ids=["usual", "small", "large"])
+def test_rows_travel_in_half_precision(scale: float) -> None:
+    X = IRIS * scale
+    model = vicinal.UMAP(n_neighbors=5, n_epochs=2, random_state=0).fit(X)
+    page = with_layout(pack(model, title=""), model, True, "float16")
+    told = page.meta["layout"]["rows"]
+    assert (told["columns"], told["kept"], told["components"], told["names"]) == (4, 4, False, None)
+    stored = np.frombuffer(zlib.decompress(page.sections["rows"]), dtype="<f2").reshape(X.shape).astype(np.float64)
+    assert np.abs(stored * told["scale"] - X).max() < 1e-3 * X.max()
+    assert "the rows 0.0 MB" in size_line(page)
+
+
+def test_rows_travel_as_components() -> None:
+    page = with_layout(pack(MODEL, title=""), MODEL, True, 2)
+    told = page.meta["layout"]["rows"]
+    assert (told["columns"], told["kept"], told["components"]) == (4, 2, True)
+    parts = {name: np.frombuffer(zlib.decompress(page.sections[name]), dtype="<f4") for name in ("mean", "axes")}
+    scores = (IRIS - parts["mean"]) @ parts["axes"].reshape(4, 2)
+    stored = (
+        np.frombuffer(zlib.decompress(page.sections["rows"]), dtype="<f2").reshape(150, 2).astype(np.float64)
+        * told["scale"]
+    )
+    assert np.abs(stored - scores).max() < 2e-3 * np.abs(scores).max()
+    # nearly all of the variance of the four columns
+    assert scores.var(axis=0).sum() > 0.97 * IRIS.var(axis=0).sum()
+
+
+def fitted(method: Any = vicinal.UMAP, X: Any = IRIS, **parameters: Any) -> Any:
+    return method(n_epochs=1, random_state=0, **parameters).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("make", "rows", "message"),
+    [
+        (lambda: MODEL, 5, "rows must be 'float16' or a number of components up to 4, got 5"),
+        (lambda: MODEL, "float32", "rows must be 'float16' or a number of components"),
+        (lambda: fitted(metric="cosine"), 2, "rows as principal components require the euclidean metric, got 'cosine'"),
+        (lambda: fitted(metric="canberra"), "float16", "rows can travel with the metrics euclidean, .* got 'canberra'"),
+        (lambda: fitted(X=csr_matrix(IRIS)), "float16", "rows can travel if they are a dense matrix"),
+        (lambda: fitted(vicinal.DensMAP), "float16", "a page places no new rows by DensMAP"),
+    ],
+    ids=["too_many", "unknown", "cosine", "canberra", "sparse", "densmap"],
+)
+def test_rows_that_cannot_travel_are_refused(tmp_path: Path, make: Any, rows: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        export(tmp_path / "map.html", make(), interactive=True, rows=rows)
+    with pytest.raises(ValueError, match="add interactive=True"):
+        export(tmp_path / "map.html", make(), rows=rows)
+    assert list(tmp_path.iterdir()) == []

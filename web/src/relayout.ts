@@ -12,7 +12,7 @@ import { type KnownRows, knownRows, readRows, type RowsMeta } from "./placing";
 import { turnOnto } from "./turning";
 
 /** The description of a layout in the page; its encoder is src/vicinal/viewer/relayout.py. */
-export interface LayoutMeta extends Fixed, Omit<Settings, "random_state"> {
+export interface LayoutMeta extends Fixed, Settings {
   k: number;
   bytes: number;
   dimensions: number;
@@ -197,7 +197,7 @@ export class Relayout {
       const fresh = readRows(text, kept.columns, kept.names);
       const { rows, prepare } = await (this.known ??= knownRows(kept, this.source));
       const map = this.level.made?.places ?? this.inUnits();
-      const settings = this.level.made?.settings ?? { ...this.meta, random_state: 0 };
+      const settings = this.level.made?.settings ?? this.meta;
       const knn = among(this.knn, this.level.rows, settings.n_neighbors);
       const placed = await this.engine.place(rows, prepare(fresh), kept.metric, knn, map, settings, this.meta);
       await this.showPlaced(map, placed);
@@ -342,7 +342,7 @@ export class Relayout {
       number("spread", meta.spread, 0.1, 10, 0.1, "How far clusters spread"),
       number("repulsion_strength", meta.repulsion_strength, 0, 20, 0.1, "Factor on the repulsion"),
       number("n_epochs", meta.n_epochs ?? "", 1, 5000, 1, "Epochs; empty chooses by the number of points"),
-      number("random_state", 0, 0, LARGEST_SEED, 1, "The same number gives the same map"),
+      number("random_state", meta.random_state, 0, LARGEST_SEED, 1, "The same number gives the same map"),
     ];
     if (classes.length) fields.push(choice("supervised", ["", ...classes], "", "Points of the same class are drawn together"));
     else fields.push(el("input", { type: "hidden", id: "layout-supervised" }));

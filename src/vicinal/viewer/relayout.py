@@ -31,6 +31,7 @@ DEFAULTS: dict[str, Any] = {
     "min_dist": 0.1,
     "spread": 1.0,
     "n_epochs": None,
+    "random_state": 0,
     "repulsion_strength": 1.0,
     "negative_sample_rate": 5,
     "local_connectivity": 1.0,
@@ -105,6 +106,8 @@ def _parameters(model: Any, fitted: FittedMap, k: int) -> dict[str, Any]:
     if recipe.density is not None and recipe.density.match:
         found["method"] = "DensMAP"
     found["n_neighbors"] = min(found["n_neighbors"], k)
+    if isinstance(given.get("random_state"), int):
+        found["random_state"] = given["random_state"]
     return found | {"supervision": SUPERVISION}
 
 
