@@ -31,7 +31,7 @@ def pack_rows(model: Any, fitted: FittedMap, method: str, kept: RowsKept) -> tup
     """Return the description and the sections of the rows of a fit."""
     rows, metric = _rows_of(model, fitted, method)
     described: dict[str, Any] = {"columns": rows.shape[1], "metric": metric, "names": _names(model, rows.shape[1])}
-    sections = {}
+    sections: dict[str, bytes] = {}
     if kept != "float16":
         if isinstance(kept, bool) or not isinstance(kept, int) or not 1 <= kept <= min(rows.shape):
             raise ValueError(f"rows must be 'float16' or a number of components up to {min(rows.shape)}, got {kept!r}")

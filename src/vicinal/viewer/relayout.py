@@ -95,13 +95,11 @@ def _parameters(model: Any, fitted: FittedMap, k: int) -> dict[str, Any]:
     given = model.get_params()
     found |= {name: float(given[name]) for name in ("min_dist", "spread") if name in given}
     if isinstance(recipe.affinity, FuzzyAffinity):
-        names = ("n_neighbors", "local_connectivity", "set_op_mix_ratio")
-        found |= {name: getattr(recipe.affinity, name) for name in names}
+        found |= _named(recipe.affinity, "n_neighbors", "local_connectivity", "set_op_mix_ratio")
     if isinstance(recipe.plan, LargeVisPlan):
         found["method"] = "LargeVis"
     elif isinstance(recipe.plan, SampledPlan):
-        names = ("repulsion_strength", "negative_sample_rate")
-        found |= {name: getattr(recipe.plan, name) for name in names}
+        found |= _named(recipe.plan, "repulsion_strength", "negative_sample_rate")
         found["n_epochs"] = None if recipe.plan.stops is None else recipe.plan.stops[-1]
     if recipe.density is not None and recipe.density.match:
         found["method"] = "DensMAP"
@@ -109,6 +107,10 @@ def _parameters(model: Any, fitted: FittedMap, k: int) -> dict[str, Any]:
     if isinstance(given.get("random_state"), int):
         found["random_state"] = given["random_state"]
     return found | {"supervision": SUPERVISION}
+
+
+def _named(value: Any, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 def size_line(packed: Packed) -> str:
