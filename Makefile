@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web browser soak wheel \
+.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web wasm browser soak wheel \
     portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
@@ -71,6 +71,19 @@ browser:
 	@if ! command -v chromium > /dev/null && command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
 	        chromium fonts-dejavu-core > /dev/null; fi || echo "Chromium could not be installed"
+
+# The core as WebAssembly, committed beside the viewer's bundle: only a change of its sources needs Debian's emscripten.
+# The same sources give the same bytes. The stamp tells which sources it was built from.
+WASM := build/wasm
+emscripten = NODE_PATH=/usr/share/nodejs
+wasm: setup
+	@command -v emcc > /dev/null || { echo "emcc is missing: apt-get install emscripten"; exit 1; }
+	mkdir -p $(WASM)
+	$(emscripten) emcmake $(BIN)/cmake -S . -B $(WASM)/build -G Ninja -DCMAKE_MAKE_PROGRAM=$(CURDIR)/$(BIN)/ninja \
+	    -DVICINAL_MODULE=OFF > /dev/null
+	$(emscripten) $(BIN)/cmake --build $(WASM)/build --target vicinal_wasm
+	$(BIN)/python tests/wasm/defaults.py
+	$(BIN)/python tests/wasm/stamp.py $(WASM)/build/core.wasm
 
 # The viewer's bundle, committed under src/vicinal/viewer/static: only a change in web/ needs Node.
 web:

@@ -9,7 +9,7 @@ import pytest
 
 CPP = Path(__file__).parents[1] / "cpp"
 # A folder may include itself and the folders before it.
-STAGES = ["base", "neighbors", "graph", "initialize", "layout", "losses", "nvrtc", "cuda", "bindings"]
+STAGES = ["base", "neighbors", "graph", "initialize", "layout", "losses", "nvrtc", "cuda", "bindings", "wasm"]
 GENERATED = {"base/level_list.hpp"}  # written by CMake
 HOST_TESTS = '#include "host_launch.hpp"'  # of tests/gpu: kernels compiled for the host
 

@@ -34,7 +34,11 @@ struct RowMatrix {
     VICINAL_INLINE RowMatrix(const void* first, Size n, Size d, Element type = Element::float32)
         : data(first), rows(n), cols(d), element(type) {}
 
+#if defined(VICINAL_SMALL)
+    VICINAL_INLINE static constexpr bool is_float() { return true; }
+#else
     VICINAL_INLINE bool is_float() const { return element == Element::float32; }
+#endif
     VICINAL_INLINE const float* float_row(Size i) const { return static_cast<const float*>(data) + i * cols; }
     VICINAL_INLINE const std::uint8_t* byte_row(Size i) const {
         return static_cast<const std::uint8_t*>(data) + i * row_bytes();

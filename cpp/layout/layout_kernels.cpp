@@ -123,14 +123,14 @@ void grid_gather_any(const Grid& grid, const float* nodes, const float* points, 
 const LayoutKernels layout_kernels{
     .list_firings = list_firings,
     .layout_sweep = layout_sweep,
-    .force_table = force_table,
-    .space_table = space_table,
+    .force_table = VICINAL_UNLESS_SMALL(force_table),
+    .space_table = VICINAL_UNLESS_SMALL(space_table),
     .measure_density = measure_density,
     .move_density = move_density,
     .attract = attract_any,
     .student_field = student_field_any,
-    .grid_spread = grid_spread_any,
-    .grid_gather = grid_gather_any,
+    .grid_spread = VICINAL_UNLESS_SMALL(grid_spread_any),
+    .grid_gather = VICINAL_UNLESS_SMALL(grid_gather_any),
 };
 
 }  // namespace vicinal::VICINAL_LEVEL

@@ -56,6 +56,11 @@ struct LayoutSweep {
     X(umap, UmapForce)    \
     X(largevis, LargeVisForce)
 // The distances of the map (output_space.hpp). A GPU has all of them; `function` is the CPU's alone.
+#if defined(VICINAL_SMALL)
+#define VICINAL_SPACES(X)        \
+    X(euclidean, EuclideanSpace) \
+    X(haversine, HaversineSpace)
+#else
 #define VICINAL_SPACES(X)            \
     X(euclidean, EuclideanSpace)     \
     X(minkowski, MinkowskiSpace)     \
@@ -67,6 +72,7 @@ struct LayoutSweep {
     X(correlation, AngleSpace<true>) \
     X(haversine, HaversineSpace)     \
     X(hyperboloid, HyperboloidSpace)
+#endif
 #define VICINAL_KIND(name, type) name,
 #define VICINAL_NAME(name, type) #name,
 #define VICINAL_TYPE(name, type) #type,

@@ -306,7 +306,9 @@ void with_space(const SpaceParameters& parameters, const F& f) {
     case SpaceKind::name: return f(type(parameters));
         VICINAL_SPACES(VICINAL_CASE)
 #undef VICINAL_CASE
-#if !defined(VICINAL_ONE_LANE)
+#if defined(VICINAL_SMALL)
+    case SpaceKind::function: return;
+#elif !defined(VICINAL_ONE_LANE)
     case SpaceKind::function: return f(CalledSpace(parameters));
 #endif
     }

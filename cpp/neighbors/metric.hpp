@@ -229,7 +229,11 @@ void with_ranking(const SearchSpace& space, const F& f) {
                                       : f.template operator()<Squared, Source::plain>();
     case Ranking::absolute: return f.template operator()<Absolute, Source::plain>();
     case Ranking::maximum: return f.template operator()<Maximum, Source::plain>();
+#if defined(VICINAL_SMALL)
+    case Ranking::pairs: return;
+#else
     case Ranking::pairs: return f.template operator()<Squared, Source::pairs>();
+#endif
     }
 }
 

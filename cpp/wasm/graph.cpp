@@ -139,12 +139,18 @@ EdgeList* vicinal_graph_to_known(const std::int32_t* neighbors, const float* dis
 }
 
 EdgeList* vicinal_graph_entropic_to_known(const std::int32_t* neighbors, const float* distance, int m, int k,
-                                          double perplexity, int n_tails) {
+                                          double perplexity, bool relative, int n_tails) {
     return call([&](ThreadTeam& team) {
         const NeighborTable table{neighbors, distance, m, k};
         check(table, n_tails);
         std::vector<float> sigma(static_cast<std::size_t>(m)), p(sigma.size() * k);
         PerplexityCalibration(table, perplexity, true).run(p.data(), sigma.data(), team);
+        if (relative)
+            for (Size i = 0; i < m; ++i) {
+                float* row = p.data() + i * k;
+                const float heaviest = *std::max_element(row, row + k);
+                for (Size c = 0; heaviest > 0.0f && c < k; ++c) row[c] /= heaviest;
+            }
         return listed(table, p, n_tails);
     });
 }
@@ -170,6 +176,18 @@ void vicinal_graph_totals(const EdgeList* graph, double* out) {
     out[0] = total;
     out[1] = heaviest;
     out[2] = linked;
+}
+
+bool vicinal_graph_pushes(const EdgeList* graph, double power, float* out) {
+    return call([&](ThreadTeam&) {
+        const Csr edges = graph->view();
+        for (Size i = 0; i < edges.rows; ++i) {
+            double degree = 0.0;
+            for (Size e = edges.indptr[i]; e < edges.indptr[i + 1]; ++e) degree += edges.weights[e];
+            out[i] = graph->is_isolated(i) ? 0.0f : static_cast<float>(std::pow(degree, power));
+        }
+        return true;
+    });
 }
 
 bool vicinal_graph_radii(const EdgeList* graph, const std::int32_t* neighbors, const float* distance, int k,

@@ -50,7 +50,8 @@ VICINAL_EXPORT bool vicinal_index_query(const NeighborIndex* index, const float*
 VICINAL_EXPORT bool vicinal_hash_rows(const float* rows, int n, int d, std::uint64_t* out);
 
 // Graphs. `fuzzy`: survey eq. 1 to 4 of a table with rows k wide; `entropic`: eq. 18 and 19, not divided by the sum
-// unless `normalized`; `to_known`: edges from new rows to `n_tails` known ones, for placing.
+// unless `normalized`; `to_known`: edges from new rows to `n_tails` known ones, for placing, `relative` to the heaviest
+// edge of each row.
 VICINAL_EXPORT EdgeList* vicinal_graph(const std::int32_t* indptr, const std::int32_t* indices, const float* weights,
                                        int n);
 VICINAL_EXPORT EdgeList* vicinal_graph_fuzzy(const std::int32_t* neighbors, const float* distance, int n, int k,
@@ -60,7 +61,7 @@ VICINAL_EXPORT EdgeList* vicinal_graph_entropic(const std::int32_t* neighbors, c
 VICINAL_EXPORT EdgeList* vicinal_graph_to_known(const std::int32_t* neighbors, const float* distance, int m, int k,
                                                 double local_connectivity, int n_tails);
 VICINAL_EXPORT EdgeList* vicinal_graph_entropic_to_known(const std::int32_t* neighbors, const float* distance, int m,
-                                                         int k, double perplexity, int n_tails);
+                                                         int k, double perplexity, bool relative, int n_tails);
 VICINAL_EXPORT void vicinal_graph_free(EdgeList* graph);
 VICINAL_EXPORT int vicinal_graph_edges(const EdgeList* graph);
 // Copies the edges: indptr [n + 1], indices and weights [edges].
@@ -68,6 +69,8 @@ VICINAL_EXPORT void vicinal_graph_copy(const EdgeList* graph, std::int32_t* indp
                                        float* weights);
 // Sum, largest weight, and the number of rows that have edges.
 VICINAL_EXPORT void vicinal_graph_totals(const EdgeList* graph, double* out);
+// The sum of the weights of each row's edges to a power, 0 for rows without edges, which push nobody.
+VICINAL_EXPORT bool vicinal_graph_pushes(const EdgeList* graph, double power, float* out);
 // The standardized logarithms of the local radii of all rows, which densMAP's map follows (eq. 30).
 VICINAL_EXPORT bool vicinal_graph_radii(const EdgeList* graph, const std::int32_t* neighbors, const float* distance,
                                         int k, float* target);
@@ -88,7 +91,8 @@ VICINAL_EXPORT void vicinal_layout_free(MapLayout* layout);
 // Runs one sweep per learning rate.
 VICINAL_EXPORT bool vicinal_layout_step(MapLayout* layout, const float* rates, int sweeps);
 VICINAL_EXPORT void vicinal_layout_places(const MapLayout* layout, float* out);
-VICINAL_EXPORT bool vicinal_layout_negatives_by_degree(MapLayout* layout, double power);
+// Negatives are drawn in proportion to numbers of the rows (vicinal_graph_pushes).
+VICINAL_EXPORT bool vicinal_layout_weigh_negatives(MapLayout* layout, const float* pushes);
 // `how` holds the weight, the shift of the variance, the first sweep and the sweeps between two moves.
 VICINAL_EXPORT bool vicinal_layout_add_density(MapLayout* layout, const float* target, const double* how);
 
@@ -100,6 +104,8 @@ VICINAL_EXPORT bool vicinal_tsne_step(TsneLayout* layout, const float* steps, in
 VICINAL_EXPORT void vicinal_tsne_places(const TsneLayout* layout, float* out);
 
 // Places new rows, the heads of `graph`, among the `n` points of a map, which stay. A row starts at the medoid of its
-// neighbors; `keys` are the hashes of the new rows; one sweep per learning rate.
+// neighbors; `keys` are the hashes of the new rows; one sweep per learning rate. Points of the map are drawn as
+// negatives in proportion to `pushes`, or all alike if it is null.
 VICINAL_EXPORT bool vicinal_place(const EdgeList* graph, const float* map, int dim, const std::uint64_t* keys,
-                                  const double* settings, const float* rates, int sweeps, float* out);
+                                  const double* settings, const float* rates, int sweeps, const float* pushes,
+                                  float* out);

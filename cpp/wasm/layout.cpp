@@ -185,16 +185,7 @@ void MapLayout::places(float* out) const {
     linked_.spread({turned.data(), now.rows, now.cols}, out);
 }
 
-void MapLayout::weigh_negatives_by_degree(double power) {
-    const Csr edges = linked_.graph().view();
-    std::vector<float> weights;
-    for (Size i = 0; i < edges.rows; ++i) {
-        double degree = 0.0;
-        for (Size e = edges.indptr[i]; e < edges.indptr[i + 1]; ++e) degree += edges.weights[e];
-        weights.push_back(static_cast<float>(std::pow(degree, power)));
-    }
-    layout_->weigh_negatives(weights.data());
-}
+void MapLayout::weigh_negatives(const float* pushes) { layout_->weigh_negatives(linked_.take(pushes, 1).data()); }
 
 void MapLayout::add_density(const float* target, const DensityOptions& options) {
     layout_->add_density(linked_.take(target, 1).data(), options);
@@ -264,9 +255,9 @@ bool vicinal_layout_step(MapLayout* layout, const float* rates, int sweeps) {
 
 void vicinal_layout_places(const MapLayout* layout, float* out) { layout->places(out); }
 
-bool vicinal_layout_negatives_by_degree(MapLayout* layout, double power) {
+bool vicinal_layout_weigh_negatives(MapLayout* layout, const float* pushes) {
     return call([&](ThreadTeam&) {
-        layout->weigh_negatives_by_degree(power);
+        layout->weigh_negatives(pushes);
         return true;
     });
 }
@@ -297,12 +288,13 @@ bool vicinal_tsne_step(TsneLayout* layout, const float* steps, int n) {
 void vicinal_tsne_places(const TsneLayout* layout, float* out) { layout->places(out); }
 
 bool vicinal_place(const EdgeList* graph, const float* map, int dim, const std::uint64_t* keys, const double* settings,
-                   const float* rates, int sweeps, float* out) {
+                   const float* rates, int sweeps, const float* pushes, float* out) {
     return call([&](ThreadTeam& team) {
         const auto& given = *reinterpret_cast<const wasm::LayoutSettings*>(settings);
         for (Size i = 0; i < graph->n(); ++i) wasm::put_at_medoid(*graph, i, map, dim, out + i * dim);
         SampledLayout layout(graph->view(), {out, graph->n(), dim}, {map, graph->n_tails, dim}, keys,
                              wasm::options_of(given), team);
+        if (pushes != nullptr) layout.weigh_negatives(pushes);
         layout.step({rates, sweeps, 1}, team);
         const Matrix places = layout.embedding();
         std::copy(places.data, places.data + places.rows * places.cols, out);

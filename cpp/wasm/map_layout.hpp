@@ -60,7 +60,7 @@ class MapLayout {
 
     void step(const float* rates, Size sweeps, ThreadTeam& team) { layout_->step({rates, sweeps, 1}, team); }
     void places(float* out) const;
-    void weigh_negatives_by_degree(double power);
+    void weigh_negatives(const float* pushes);
     void add_density(const float* target, const DensityOptions& options);
 
   private:

@@ -1,7 +1,7 @@
 // The layout of a graph, epoch by epoch.
 
 import { type Graph, isolatedRows, withGraph } from "./graph";
-import { type Core, seedOf } from "./module";
+import { type Core, type Memory, seedOf } from "./module";
 import type { Neighbors } from "./neighbors";
 import { type Checked, defaults } from "./options";
 import { learningRates, type Phase, type Schedule, scheduleOf, type Totals, tsnePhases } from "./schedule";
@@ -17,6 +17,13 @@ export function settingsOf(core: Core, schedule: Schedule, options: Checked, pul
     Math.round(schedule.singleNegativeShare * schedule.nEpochs) * schedule.sweeps,
     ...[schedule.longestPush, options.method === "largevis" ? 1 : 0, pulls, heaviest, seed, L.mostTurnedRows],
   );
+}
+
+/** The numbers in proportion to which n rows of a graph are drawn as negatives; rows without edges push nobody. */
+export function pushesOf(core: Core, edges: number, n: number, options: Checked, memory: Memory): number {
+  const out = memory.room(4 * n);
+  core.call("graph_pushes", edges, options.method === "largevis" ? defaults.largevis.negativePower : 0, out);
+  return out;
 }
 
 /** The parameters of the kernel 1 / (1 + a d^(2b)). */
@@ -68,7 +75,7 @@ export class Layout {
       Object.assign(this, { schedule: scheduleOf(options, graph.n, { total, heaviest, linked: n } satisfies Totals) });
       const settings = settingsOf(core, this.schedule!, options, L.pullsSymmetric, 0, seedOf(core, options));
       const made = core.call("layout", edges, memory.put(start), dim, memory.put(settings));
-      if (options.method === "largevis") core.call("layout_negatives_by_degree", made, defaults.largevis.negativePower);
+      if (options.method === "largevis") core.call("layout_weigh_negatives", made, pushesOf(core, edges, graph.n, options, memory));
       if (options.method === "densmap") this.addDensity(edges, made, neighbors!);
       return made;
     });

@@ -1,7 +1,7 @@
 // A fit from rows to a map, and the places of new rows.
 
 import { columnsOf, type Graph, isolatedRows, makeGraph, perplexityOf, takeGraph, withGraph } from "./graph";
-import { Layout, settingsOf } from "./layout";
+import { Layout, pushesOf, settingsOf } from "./layout";
 import { Core, seedOf, type Source } from "./module";
 import { Index, type Neighbors, unrelatedDistance, within } from "./neighbors";
 import { type Checked, checkOptions, checkRows, defaults, type FitOptions, type LayoutOptions, type Rows, type Table } from "./options";
@@ -62,7 +62,7 @@ export class Vicinal {
         finish: () => {
           const embedding = layout.embedding();
           layout.free();
-          return new FittedMap(this.core, index, table, checked, neighbors, graph, embedding, limit);
+          return new FittedMap(this.core, index, new KnownRows(this.core, table), checked, neighbors, graph, embedding, limit);
         },
         abandon: () => {
           layout.free();
@@ -148,22 +148,24 @@ export class Vicinal {
 export class FittedMap {
   readonly n: number;
   readonly nComponents: number;
-  private keys: Map<bigint, number[]> | undefined;
+  /** The places of the rows, [n][nComponents]. Equal rows share one place. */
+  readonly embedding: Float32Array;
 
+  /** @internal */
   constructor(
     private readonly core: Core,
     private readonly index: Index,
-    private readonly rows: Table,
+    private readonly rows: KnownRows,
     private readonly options: Checked,
     /** The nearest rows of every row. */
     readonly neighbors: Neighbors,
     readonly graph: Graph,
-    /** The places of the rows, [n][nComponents]. */
-    readonly embedding: Float32Array,
+    laidOut: Float32Array,
     private readonly limit: number,
   ) {
-    this.n = rows.n;
+    this.n = rows.table.n;
     this.nComponents = options.nComponents;
+    this.embedding = rows.shared(laidOut, this.nComponents);
   }
 
   /** Rows without neighbors, which are drawn around the map: their position carries no information. */
@@ -179,8 +181,8 @@ export class FittedMap {
     if (this.options.method === "tsne" || this.options.method === "densmap") {
       throw new TypeError(`transform of ${this.options.method} is not available here; the Python package has it`);
     }
-    const table = checkRows(rows, "rows", this.rows.columns), dim = this.nComponents;
-    const keys = hashes(this.core, table), known = Array.from({ length: table.n }, (_, i) => this.find(table, i, keys[i]!));
+    const table = checkRows(rows, "rows", this.rows.table.columns), dim = this.nComponents;
+    const keys = hashes(this.core, table), known = Array.from(keys, (key, i) => this.rows.find(table, i, key));
     const fresh = known.flatMap((row, i) => (row < 0 ? [i] : []));
     const out = new Float32Array(table.n * dim);
     known.forEach((row, i) => {
@@ -209,35 +211,59 @@ export class FittedMap {
       const table = [memory.put(found.index), memory.put(found.distance), rows.n, k];
       const to = perplexity === undefined
         ? core.call("graph_to_known", ...table, options.localConnectivity, this.n)
-        : core.call("graph_entropic_to_known", ...table, perplexity, this.n);
+        : core.call("graph_entropic_to_known", ...table, perplexity, 1, this.n);
       try {
-        const settings = settingsOf(core, schedule, options, defaults.layout.pullsBipartite, 1, options.transformSeed);
+        const still = { ...options, updateNegatives: false }; // the points of the map do not move
+        const settings = settingsOf(core, schedule, still, defaults.layout.pullsBipartite, 1, options.transformSeed);
         const rates = learningRates(schedule, 0, schedule.nEpochs), out = memory.room(4 * rows.n * dim);
         const arrays = [memory.put(keys), memory.put(settings), memory.put(rates)];
-        core.call("place", to, memory.put(this.embedding), dim, ...arrays, rates.length, out);
+        const uniform = options.method === "umap" && this.isolated.length === 0;
+        const pushes = uniform ? 0 : pushesOf(core, edges, this.n, options, memory);
+        core.call("place", to, memory.put(this.embedding), dim, ...arrays, rates.length, pushes, out);
         return memory.floats(out, rows.n * dim);
       } finally {
         core.run("graph_free", to);
       }
     });
   }
+}
 
-  /** The row of the fit with the same content, or -1. */
-  private find(table: Table, row: number, key: bigint): number {
-    if (!this.keys) {
-      this.keys = new Map();
-      hashes(this.core, this.rows).forEach((own, i) => {
-        const rows = this.keys!.get(own);
-        if (rows) rows.push(i);
-        else this.keys!.set(own, [i]);
-      });
-    }
-    const { columns, data } = this.rows;
+/** The rows of a fit by their content. */
+class KnownRows {
+  private readonly keys: BigUint64Array;
+  private readonly byKey = new Map<bigint, number[]>();
+
+  constructor(
+    core: Core,
+    readonly table: Table,
+  ) {
+    this.keys = hashes(core, table);
+    this.keys.forEach((key, i) => {
+      const rows = this.byKey.get(key);
+      if (rows) rows.push(i);
+      else this.byKey.set(key, [i]);
+    });
+  }
+
+  /** The first row of the fit with the content of a row of `table`, or -1. */
+  find(table: Table, row: number, key: bigint): number {
+    const { columns, data } = this.table;
     const same = (i: number) => {
       for (let c = 0; c < columns; ++c) if (data[i * columns + c] !== table.data[row * columns + c]) return false;
       return true;
     };
-    return this.keys.get(key)?.find(same) ?? -1;
+    return this.byKey.get(key)?.find(same) ?? -1;
+  }
+
+  /** Gives every row the place of the first row that equals it. */
+  shared(places: Float32Array, dim: number): Float32Array {
+    if (this.byKey.size === this.table.n) return places;
+    const out = places.slice();
+    this.keys.forEach((key, i) => {
+      const first = this.find(this.table, i, key);
+      if (first !== i) out.set(places.subarray(first * dim, (first + 1) * dim), i * dim);
+    });
+    return out;
   }
 }
 

@@ -585,16 +585,20 @@ function D(e, n) {
 // src/core/layout.ts
 var O = t.layout;
 function k(e, t, n, r, i, a) {
-	let [o, s] = A(e, n);
+	let [o, s] = j(e, n);
 	return Float64Array.of(o, s, t.repulsionStrength, t.negativeSampleRate, +!!n.updateNegatives, Math.min(1, t.firings / t.sweeps), Math.round(t.singleNegativeShare * t.nEpochs) * t.sweeps, t.longestPush, +(n.method === "largevis"), r, i, a, O.mostTurnedRows);
 }
-function A(e, n) {
+function A(e, n, r, i, a) {
+	let o = a.room(4 * r);
+	return e.call("graph_pushes", n, i.method === "largevis" ? t.largevis.negativePower : 0, o), o;
+}
+function j(e, n) {
 	return n.method === "largevis" ? [t.largevis.kernel.a, t.largevis.kernel.b] : n.a !== void 0 && n.b !== void 0 ? [n.a, n.b] : e.scope((t) => {
 		let r = t.room(16);
 		return e.run("fit_kernel", n.minDist, n.spread, r), [...t.doubles(r, 2)];
 	});
 }
-var j = class {
+var M = class {
 	core;
 	options;
 	nEpochs;
@@ -622,7 +626,7 @@ var j = class {
 				linked: c
 			}) });
 			let p = k(e, this.schedule, i, O.pullsSymmetric, 0, _(e, i)), m = e.call("layout", s, l.put(r), o, l.put(p));
-			return i.method === "largevis" && e.call("layout_negatives_by_degree", m, t.largevis.negativePower), i.method === "densmap" && this.addDensity(s, m, a), m;
+			return i.method === "largevis" && e.call("layout_weigh_negatives", m, A(e, s, n.n, i, l)), i.method === "densmap" && this.addDensity(s, m, a), m;
 		}), i.method === "tsne" && (this.phases = D(i, c)), this.nEpochs = this.schedule?.nEpochs ?? this.phases.reduce((e, t) => e + t.nEpochs, 0);
 	}
 	n;
@@ -676,7 +680,7 @@ var j = class {
 		}
 		return Float32Array.from(n);
 	}
-}, M = t.search, N = class {
+}, N = t.search, P = class {
 	core;
 	rows;
 	memory;
@@ -685,7 +689,7 @@ var j = class {
 	constructor(e, t, n, r) {
 		this.core = e, this.rows = t;
 		let i = t.data.reduce((e, t) => Math.max(e, Math.abs(t)), 0);
-		if (i !== 0 && !(i >= M.smallestSafe && i <= M.largestSafe)) throw RangeError(`rows must have a largest magnitude from ${M.smallestSafe} to ${M.largestSafe}, got ${i}`);
+		if (i !== 0 && !(i >= N.smallestSafe && i <= N.largestSafe)) throw RangeError(`rows must have a largest magnitude from ${N.smallestSafe} to ${N.largestSafe}, got ${i}`);
 		this.memory = new v(e);
 		let a = this.memory.put(t.data), o = this.memory.text(n);
 		try {
@@ -695,22 +699,22 @@ var j = class {
 		}
 	}
 	search(e) {
-		let { n: t, columns: n } = this.rows, r = n <= M.sketchWidth && t * (n + 16) <= M.exactWork;
-		if (e < 2 || t <= M.options.leafRows || t <= M.exactRows || r || t <= M.exactRowsPerNeighbor * e) return this.exact(e);
+		let { n: t, columns: n } = this.rows, r = n <= N.sketchWidth && t * (n + 16) <= N.exactWork;
+		if (e < 2 || t <= N.options.leafRows || t <= N.exactRows || r || t <= N.exactRowsPerNeighbor * e) return this.exact(e);
 		this.grow();
 		let { found: i, structured: a } = this.approximate(e, this.effort(e));
-		return this.recall(i) >= M.goodRecall ? i : t * t * n <= M.exactLater ? {
+		return this.recall(i) >= N.goodRecall ? i : t * t * n <= N.exactLater ? {
 			...this.exact(e),
 			share: i.share
 		} : a ? this.approximate(e, {
-			...M.options,
+			...N.options,
 			trees: this.trees,
-			...M.harder
+			...N.harder
 		}).found : i;
 	}
 	query(e, t, n, r) {
 		let i = Math.min(t + Math.max(Math.floor(t / 8), 2), this.rows.n);
-		return this.rows.n <= M.exactRows ? this.ask(e, t, i, 0, 0, 1) : (this.grow(), this.ask(e, t, i, n, M.queryTrees, r));
+		return this.rows.n <= N.exactRows ? this.ask(e, t, i, 0, 0, 1) : (this.grow(), this.ask(e, t, i, n, N.queryTrees, r));
 	}
 	free() {
 		this.core.run("index_free", this.pointer), this.memory.release();
@@ -719,23 +723,23 @@ var j = class {
 		return this.table(this.rows.n, e, (t, n) => (this.core.call("index_exact", this.pointer, e, t, n), 1));
 	}
 	grow() {
-		this.hasTrees ||= (this.core.call("index_grow", this.pointer, this.trees, M.options.leafRows), !0);
+		this.hasTrees ||= (this.core.call("index_grow", this.pointer, this.trees, N.options.leafRows), !0);
 	}
 	get trees() {
-		let e = 32 - Math.clz32(Math.floor(this.rows.n / M.forestRows));
-		return M.options.trees + Math.max(0, e - 1);
+		let e = 32 - Math.clz32(Math.floor(this.rows.n / N.forestRows));
+		return N.options.trees + Math.max(0, e - 1);
 	}
 	effort(e) {
-		let t = Math.min(M.options.spare, Math.max(M.enoughSought - e, M.leastSpare)), n = e <= M.longTable ? {} : M.longTableEnds;
+		let t = Math.min(N.options.spare, Math.max(N.enoughSought - e, N.leastSpare)), n = e <= N.longTable ? {} : N.longTableEnds;
 		return {
-			...M.options,
+			...N.options,
 			trees: this.trees,
 			spare: t,
 			...n
 		};
 	}
 	approximate(e, t) {
-		let n = !0, r = Math.max(t.spare, Math.min(Math.floor(e / 3), M.mostSpare)), { trees: i, leafRows: a, nodeRows: o, candidates: s, rounds: c, coarse: l, fine: u, final: d, structureless: f, unorderedBytes: p } = t, m = [
+		let n = !0, r = Math.max(t.spare, Math.min(Math.floor(e / 3), N.mostSpare)), { trees: i, leafRows: a, nodeRows: o, candidates: s, rounds: c, coarse: l, fine: u, final: d, structureless: f, unorderedBytes: p } = t, m = [
 			i,
 			a,
 			o,
@@ -759,7 +763,7 @@ var j = class {
 		};
 	}
 	recall(e) {
-		let { n: t, columns: n, data: r } = this.rows, i = Array.from({ length: M.recallSample }, (e, n) => Math.floor(n * t / M.recallSample)), a = new Float32Array(i.length * n);
+		let { n: t, columns: n, data: r } = this.rows, i = Array.from({ length: N.recallSample }, (e, n) => Math.floor(n * t / N.recallSample)), a = new Float32Array(i.length * n);
 		i.forEach((e, t) => a.set(r.subarray(e * n, (e + 1) * n), t * n));
 		let o = e.k, s = this.ask({
 			data: a,
@@ -790,13 +794,13 @@ var j = class {
 		});
 	}
 };
-function P(e, n) {
+function F(e, n) {
 	let { unrelated: r, unrelatedNonNegative: i } = t.metrics[e];
 	return (i !== null && n.data.every((e) => e >= 0) ? i : r) ?? Infinity;
 }
-function F(e, t) {
+function I(e, t) {
 	if (t === Infinity) return e;
-	let n = e.index.slice(), r = e.distance.slice(), i = Math.fround(t * (1 - M.rounding));
+	let n = e.index.slice(), r = e.distance.slice(), i = Math.fround(t * (1 - N.rounding));
 	return r.forEach((e, t) => {
 		e >= i && (n[t] = -1, r[t] = Infinity);
 	}), {
@@ -806,7 +810,7 @@ function F(e, t) {
 	};
 }
 // src/core/map.ts
-var I = class e {
+var L = class e {
 	core;
 	constructor(e) {
 		this.core = e;
@@ -817,7 +821,7 @@ var I = class e {
 	fit(e, t = {}, n) {
 		let r = this.steps(e, t, n);
 		try {
-			return R(r.layout, n), r.finish();
+			return B(r.layout, n), r.finish();
 		} catch (e) {
 			throw r.abandon(), e;
 		}
@@ -826,20 +830,20 @@ var I = class e {
 		let r = a(t), i = s(e);
 		if (i.n < 2) throw RangeError(`a fit needs at least 2 rows, got ${i.n}`);
 		if (i.columns < 1) throw RangeError("rows must have at least one column");
-		let o = V(r, i.n), c = (e) => n?.(e, 0, 0, () => /* @__PURE__ */ new Float32Array());
+		let o = U(r, i.n), c = (e) => n?.(e, 0, 0, () => /* @__PURE__ */ new Float32Array());
 		c("neighbors");
-		let l = new N(this.core, i, r.metric, _(this.core, r));
+		let l = new P(this.core, i, r.metric, _(this.core, r));
 		try {
 			let e = l.search(d(r, i.n));
 			c("graph");
-			let n = r.disconnectionDistance ?? P(r.metric, i), a = F(e, n), s = this.graph(a, t);
+			let n = r.disconnectionDistance ?? F(r.metric, i), a = I(e, n), s = this.graph(a, t);
 			c("start");
-			let u = new j(this.core, s, o ?? this.start(s, t, i), r, a);
+			let u = new M(this.core, s, o ?? this.start(s, t, i), r, a);
 			return {
 				layout: u,
 				finish: () => {
 					let e = u.embedding();
-					return u.free(), new L(this.core, l, i, r, a, s, e, n);
+					return u.free(), new R(this.core, l, new z(this.core, i), r, a, s, e, n);
 				},
 				abandon: () => {
 					u.free(), l.free();
@@ -850,9 +854,9 @@ var I = class e {
 		}
 	}
 	neighbors(e, t = {}) {
-		let n = a(t), r = s(e), i = new N(this.core, r, n.metric, _(this.core, n));
+		let n = a(t), r = s(e), i = new P(this.core, r, n.metric, _(this.core, n));
 		try {
-			return F(i.search(d(n, r.n)), n.disconnectionDistance ?? P(n.metric, r));
+			return I(i.search(d(n, r.n)), n.disconnectionDistance ?? F(n.metric, r));
 		} finally {
 			i.free();
 		}
@@ -866,27 +870,19 @@ var I = class e {
 		}
 	}
 	start(e, t = {}, n) {
-		let r = a(t), i = r.nComponents, o = e.n * i, c = V(r, e.n);
-		if (c) return c;
-		let l = n === void 0 ? void 0 : s(n), u = m(this.core, e, (t, n) => {
+		let r = a(t), i = r.nComponents, o = e.n * i, c = n === void 0 ? void 0 : s(n), l = m(this.core, e, (t, n) => {
 			let a = n.room(4 * o), s = _(this.core, r);
 			if (r.init === "random") this.core.call("start_random", e.n, i, s, a);
 			else {
-				let e = l === void 0 ? 0 : n.put(l.data);
-				this.core.call("start_spectral", t, e, l?.columns ?? 0, i, s, a);
+				let e = c === void 0 ? 0 : n.put(c.data);
+				this.core.call("start_spectral", t, e, c?.columns ?? 0, i, s, a);
 			}
 			return n.floats(a, o);
 		});
-		return r.method === "tsne" ? U(u, i) : u;
-	}
-	adopt(e, t, n, r = {}) {
-		let i = a(r), o = s(e);
-		if (t.n !== o.n || n.length !== o.n * i.nComponents) throw RangeError(`neighbors and embedding must be those of ${o.n} rows`);
-		let c = this.graph(t, r), l = i.disconnectionDistance ?? P(i.metric, o);
-		return new L(this.core, new N(this.core, o, i.metric, _(this.core, i)), o, i, t, c, n, l);
+		return r.method === "tsne" ? G(l, i) : l;
 	}
 	layout(e, t, n = {}, r) {
-		return new j(this.core, e, t, a(n), r);
+		return new M(this.core, e, t, a(n), r);
 	}
 	golden() {
 		return this.core.golden();
@@ -894,31 +890,30 @@ var I = class e {
 	get memoryBytes() {
 		return this.core.bytes;
 	}
-}, L = class {
+}, R = class {
 	core;
 	index;
 	rows;
 	options;
 	neighbors;
 	graph;
-	embedding;
 	limit;
 	n;
 	nComponents;
-	keys;
+	embedding;
 	constructor(e, t, n, r, i, a, o, s) {
-		this.core = e, this.index = t, this.rows = n, this.options = r, this.neighbors = i, this.graph = a, this.embedding = o, this.limit = s, this.n = n.n, this.nComponents = r.nComponents;
+		this.core = e, this.index = t, this.rows = n, this.options = r, this.neighbors = i, this.graph = a, this.limit = s, this.n = n.table.n, this.nComponents = r.nComponents, this.embedding = n.shared(o, this.nComponents);
 	}
 	get isolated() {
 		return h(this.graph);
 	}
 	transform(e) {
 		if (this.options.method === "tsne" || this.options.method === "densmap") throw TypeError(`transform of ${this.options.method} is not available here; the Python package has it`);
-		let t = s(e, "rows", this.rows.columns), n = this.nComponents, r = z(this.core, t), i = Array.from({ length: t.n }, (e, n) => this.find(t, n, r[n])), a = i.flatMap((e, t) => e < 0 ? [t] : []), o = new Float32Array(t.n * n);
+		let t = s(e, "rows", this.rows.table.columns), n = this.nComponents, r = V(this.core, t), i = Array.from(r, (e, n) => this.rows.find(t, n, e)), a = i.flatMap((e, t) => e < 0 ? [t] : []), o = new Float32Array(t.n * n);
 		if (i.forEach((e, t) => {
 			e >= 0 && o.set(this.embedding.subarray(e * n, (e + 1) * n), t * n);
 		}), a.length) {
-			let e = this.place(B(t, a), BigUint64Array.from(a, (e) => r[e]));
+			let e = this.place(H(t, a), BigUint64Array.from(a, (e) => r[e]));
 			a.forEach((t, r) => o.set(e.subarray(r * n, (r + 1) * n), t * n));
 		}
 		return o;
@@ -929,39 +924,56 @@ var I = class e {
 	place(e, n) {
 		let { core: r, options: i } = this, a = this.nComponents, o = w(i, this.n), s = d(i, this.n), c = u(i, this.n);
 		return m(r, this.graph, (l, u) => {
-			let d = F(this.index.query(e, s, l, this.neighbors.share), this.limit);
+			let d = I(this.index.query(e, s, l, this.neighbors.share), this.limit);
 			if (d.index.some((e, t) => t % s === 0 && e < 0)) throw RangeError("a new row has no neighbor within the disconnection distance");
 			let f = [
 				u.put(d.index),
 				u.put(d.distance),
 				e.n,
 				s
-			], p = c === void 0 ? r.call("graph_to_known", ...f, i.localConnectivity, this.n) : r.call("graph_entropic_to_known", ...f, c, this.n);
+			], p = c === void 0 ? r.call("graph_to_known", ...f, i.localConnectivity, this.n) : r.call("graph_entropic_to_known", ...f, c, 1, this.n);
 			try {
-				let s = k(r, o, i, t.layout.pullsBipartite, 1, i.transformSeed), c = T(o, 0, o.nEpochs), l = u.room(4 * e.n * a), d = [
+				let s = {
+					...i,
+					updateNegatives: !1
+				}, c = k(r, o, s, t.layout.pullsBipartite, 1, i.transformSeed), d = T(o, 0, o.nEpochs), f = u.room(4 * e.n * a), m = [
 					u.put(n),
-					u.put(s),
-					u.put(c)
-				];
-				return r.call("place", p, u.put(this.embedding), a, ...d, c.length, l), u.floats(l, e.n * a);
+					u.put(c),
+					u.put(d)
+				], h = i.method === "umap" && this.isolated.length === 0 ? 0 : A(r, l, this.n, i, u);
+				return r.call("place", p, u.put(this.embedding), a, ...m, d.length, h, f), u.floats(f, e.n * a);
 			} finally {
 				r.run("graph_free", p);
 			}
 		});
 	}
+}, z = class {
+	table;
+	keys;
+	byKey = /* @__PURE__ */ new Map();
+	constructor(e, t) {
+		this.table = t, this.keys = V(e, t), this.keys.forEach((e, t) => {
+			let n = this.byKey.get(e);
+			n ? n.push(t) : this.byKey.set(e, [t]);
+		});
+	}
 	find(e, t, n) {
-		this.keys || (this.keys = /* @__PURE__ */ new Map(), z(this.core, this.rows).forEach((e, t) => {
-			let n = this.keys.get(e);
-			n ? n.push(t) : this.keys.set(e, [t]);
-		}));
-		let { columns: r, data: i } = this.rows;
-		return this.keys.get(n)?.find((n) => {
+		let { columns: r, data: i } = this.table;
+		return this.byKey.get(n)?.find((n) => {
 			for (let a = 0; a < r; ++a) if (i[n * r + a] !== e.data[t * r + a]) return !1;
 			return !0;
 		}) ?? -1;
 	}
+	shared(e, t) {
+		if (this.byKey.size === this.table.n) return e;
+		let n = e.slice();
+		return this.keys.forEach((r, i) => {
+			let a = this.find(this.table, i, r);
+			a !== i && n.set(e.subarray(a * t, (a + 1) * t), i * t);
+		}), n;
+	}
 };
-function R(e, t) {
+function B(e, t) {
 	if (!t) {
 		e.step(e.nEpochs);
 		return;
@@ -969,13 +981,13 @@ function R(e, t) {
 	let n = () => t("layout", e.epoch, e.nEpochs, () => e.embedding()), r = !!n();
 	for (; !r && e.epoch < e.nEpochs;) e.step(), r = !!n();
 }
-function z(e, t) {
+function V(e, t) {
 	return e.scope((n) => {
 		let r = n.room(8 * t.n);
 		return e.call("hash_rows", n.put(t.data), t.n, t.columns, r), new BigUint64Array(e.buffer, r, t.n).slice();
 	});
 }
-function B({ data: e, columns: t }, n) {
+function H({ data: e, columns: t }, n) {
 	let r = new Float32Array(n.length * t);
 	return n.forEach((n, i) => r.set(e.subarray(n * t, (n + 1) * t), i * t)), {
 		data: r,
@@ -983,15 +995,15 @@ function B({ data: e, columns: t }, n) {
 		columns: t
 	};
 }
-function V(e, t) {
+function U(e, t) {
 	if (typeof e.init == "string") return;
 	let n = e.nComponents, r = e.init instanceof Float32Array ? e.init : s(e.init, "init", n).data;
 	if (r.length !== t * n) throw RangeError(`init must have ${t} * ${n} numbers, got ${r.length}`);
 	let i = r.findIndex((e) => !Number.isFinite(e));
 	if (i >= 0) throw RangeError(`init contains ${r[i]}, first in row ${Math.floor(i / n)}`);
-	return e.method === "tsne" ? U(r, n) : H(r, t, n);
+	return e.method === "tsne" ? G(r, n) : W(r, t, n);
 }
-function H(e, n, r) {
+function W(e, n, r) {
 	let { leastExtent: i, spacing: a } = t.layout, o = new Float32Array(e.length), s = Math.max(i, a * (r <= 2 ? Math.sqrt(n) : n ** (1 / r))), c = Array.from({ length: r }, (t, n) => {
 		let i = Infinity, a = -Infinity;
 		for (let t = n; t < e.length; t += r) i = Math.min(i, e[t]), a = Math.max(a, e[t]);
@@ -1005,7 +1017,7 @@ function H(e, n, r) {
 		for (let s = i; s < e.length; s += r) o[s] = n > 0 ? a * (e[s] - t) / n : a / 2;
 	}), o;
 }
-function U(e, n) {
+function G(e, n) {
 	let r = e.length / n, i = Float64Array.from(e), a = 0;
 	for (let e = 0; e < n; ++e) {
 		let t = 0, o = 0;
@@ -1017,7 +1029,7 @@ function U(e, n) {
 	return Float32Array.from(i, (e) => e * (a > 0 ? t.tsne.narrow / a : 1));
 }
 // src/core/client.ts
-var W = class e {
+var K = class e {
 	worker;
 	calls = 0;
 	waiting = /* @__PURE__ */ new Map();
@@ -1033,22 +1045,13 @@ var W = class e {
 	}
 	async fit(e, t = {}, n = {}) {
 		let { every: r = 50, lookAt: i = !1 } = n;
-		return new G(this, await this.ask({
+		return new q(this, await this.ask({
 			does: "fit",
 			rows: e,
 			options: t,
 			every: r,
 			lookAt: i
 		}, n));
-	}
-	async adopt(e, t, n, r = {}) {
-		return new G(this, await this.ask({
-			does: "adopt",
-			rows: e,
-			neighbors: t,
-			embedding: n,
-			options: r
-		}));
 	}
 	neighbors(e, t = {}) {
 		return this.ask({
@@ -1083,7 +1086,7 @@ var W = class e {
 			start: t,
 			options: n
 		};
-		return new K(this, await this.ask(r === void 0 ? i : {
+		return new J(this, await this.ask(r === void 0 ? i : {
 			...i,
 			neighbors: r
 		}));
@@ -1120,7 +1123,7 @@ var W = class e {
 		for (let { reject: t } of this.waiting.values()) t(e);
 		this.waiting.clear();
 	}
-}, G = class {
+}, q = class {
 	client;
 	n;
 	nComponents;
@@ -1145,7 +1148,7 @@ var W = class e {
 			object: this.map
 		});
 	}
-}, K = class {
+}, J = class {
 	client;
 	nEpochs;
 	layout;
@@ -1175,4 +1178,4 @@ var W = class e {
 		});
 	}
 };
-export { L as FittedMap, I as Vicinal, W as VicinalWorker };
+export { R as FittedMap, L as Vicinal, K as VicinalWorker };
