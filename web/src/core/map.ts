@@ -125,7 +125,8 @@ export class Vicinal {
       throw new RangeError(`neighbors and embedding must be those of ${table.n} rows`);
     }
     const graph = this.graph(neighbors, options), limit = checked.disconnectionDistance ?? unrelatedDistance(checked.metric, table);
-    return new FittedMap(this.core, new Index(this.core, table, checked.metric, seedOf(this.core, checked)), table, checked, neighbors, graph, embedding, limit);
+    const index = new Index(this.core, table, checked.metric, seedOf(this.core, checked));
+    return new FittedMap(this.core, index, new KnownRows(this.core, table), checked, neighbors, graph, embedding, limit);
   }
 
   /** A layout of a graph in steps. densMAP needs the `neighbors` of the graph. */
