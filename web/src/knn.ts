@@ -45,3 +45,15 @@ export function among(table: Knn, rows: Int32Array, k: number): Knn {
   });
   return { n: rows.length, k: width, index, distance };
 }
+
+/** Gives equal rows the place of the first of them; `first` names an earlier row that a row of the whole map equals. */
+export function shareEqual(places: Float32Array, rows: Int32Array, first: Map<number, number>): void {
+  const d = places.length / rows.length;
+  const leaders = new Map<number, number>();
+  rows.forEach((row, at) => {
+    const group = first.get(row) ?? row;
+    const leader = leaders.get(group);
+    if (leader === undefined) leaders.set(group, at);
+    else places.copyWithin(at * d, leader * d, (leader + 1) * d);
+  });
+}

@@ -5,7 +5,7 @@ import { ClassColumn } from "./columns";
 import { count, download, el, plural, shortest } from "./element";
 import { Engine, type Fixed, type Method, type Reached, type Settings } from "./engine";
 import { centered } from "./frames";
-import { among, decodeKnn, type Knn } from "./knn";
+import { among, decodeKnn, type Knn, shareEqual } from "./knn";
 import { heading } from "./legend";
 import { type Content, contentAmong, contentOf, contentWith, show } from "./part";
 import { type KnownRows, knownRows, readRows, type RowsMeta } from "./placing";
@@ -73,10 +73,12 @@ export class Relayout {
   static async of(page: App, source: Source): Promise<Relayout> {
     const meta = (source.meta as unknown as { layout: LayoutMeta }).layout;
     const [numbers, steps] = await Promise.all([source.section("table"), source.section("distances")]);
-    return new Relayout(page, meta, decodeKnn(source.meta.n, meta.k, meta.bytes, numbers!, steps!), source);
+    const [equal, first] = [new Uint32Array((await source.section("equal")) ?? new ArrayBuffer(0)), new Map<number, number>()];
+    for (let a = 0; a < equal.length / 2; a++) first.set(equal[a]!, equal[equal.length / 2 + a]!);
+    return new Relayout(page, meta, decodeKnn(source.meta.n, meta.k, meta.bytes, numbers!, steps!), first, source);
   }
 
-  private constructor(private readonly page: App, private readonly meta: LayoutMeta, private readonly knn: Knn, private readonly source: Source) {
+  private constructor(private readonly page: App, private readonly meta: LayoutMeta, private readonly knn: Knn, private readonly first: Map<number, number>, private readonly source: Source) {
     const section = async (name: string) => (await source.section(name))!;
     this.engine = new Engine(() => section("worker"), () => section("core"));
     const content = contentOf(page.state.data);
@@ -132,6 +134,7 @@ export class Relayout {
     try {
       const knn = among(this.knn, rows, settings.n_neighbors);
       const reached = await this.engine.run(knn, start, settings, this.meta, this.labels(), (one) => this.draw(one, goal));
+      shareEqual(reached.places, rows, this.first);
       await this.draw(reached, goal);
       const seconds = (performance.now() - begun) / 1000;
       this.level.made = { ...reached, seconds, start, settings };

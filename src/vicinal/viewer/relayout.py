@@ -3,8 +3,8 @@
 The table holds the nearest rows of every row without the row itself, with their distances as float32: the page builds
 the same graph as the fit, and a layout of it has the bits of the library. Row numbers are stored as those of
 ``neighbors`` in packing.py, a missing neighbor as the row itself. Of the distances of a row, which ascend, each is the
-difference of its bits from those of the one before, and again the low bytes come first. The decoder of this format is
-web/src/table.ts.
+difference of its bits from those of the one before, and again the low bytes come first. Rows that equal an earlier row
+are listed with it, since equal rows share one position. The decoder of this format is web/src/knn.ts.
 """
 
 from __future__ import annotations
@@ -71,6 +71,10 @@ def with_layout(packed: Packed, model: Any, neighbors: bool | int, rows: RowsKep
         "core": zlib.compress(bundled("core.wasm")),
         "worker": zlib.compress(bundled("core-worker.js")),
     }
+    first = fitted.selection.position
+    equal = np.flatnonzero(first != np.arange(n))
+    if equal.size:
+        sections["equal"] = compressed(np.stack([equal, first[equal]]).astype("<u4"))
     if rows is not None:
         described["rows"], kept = pack_rows(model, fitted, described["method"], rows)
         sections |= kept

@@ -198,6 +198,25 @@ def test_numbers_outside_of_their_range_are_corrected(open_page: Open, exported:
 
 
 @pytest.mark.nightly
+def test_equal_rows_share_a_place(open_page: Open, tmp_path: Path) -> None:
+    rows = np.vstack([X[:200], X[50:90], X[60:70]])
+    model = vicinal.UMAP(n_neighbors=10, n_epochs=30, random_state=0).fit(rows)
+    page = opened(open_page, viewer.export(tmp_path / "equal.html", model, interactive=True))
+    # without the first ones of some groups of equal rows
+    chosen = np.setdiff1d(np.arange(250), [55, 60, 61, 70])
+    select(page, chosen)
+    choose(page, n_epochs=30)
+    page.locator("#lay-out-selection").click()
+    ended(page)
+    made = table_of(page)
+    known, start = model.map_.neighbors.among(chosen), np.column_stack([made["start_x"], made["start_y"]])
+    given = {"n_neighbors": 10, "precomputed_knn": (known.index, known.distance), "init": start}
+    wanted = vicinal.UMAP(**given, n_epochs=30, random_state=0).fit(rows[chosen]).embedding_
+    assert len(np.unique(wanted, axis=0)) == 200
+    assert same_bits(made, wanted)
+
+
+@pytest.mark.nightly
 def test_map_in_space_is_laid_out(open_page: Open, tmp_path: Path) -> None:
     model = vicinal.UMAP(n_neighbors=K, n_components=3, n_epochs=50, random_state=0).fit(X)
     page = opened(open_page, viewer.export(tmp_path / "space.html", model, LABELS, interactive=True))
