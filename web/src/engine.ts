@@ -6,7 +6,7 @@ import type { FitOptions, Rows } from "./core";
 import type { Knn } from "./knn";
 import { supervised } from "./supervised";
 
-export type Method = "UMAP" | "DensMAP" | "LargeVis";
+export type Method = "UMAP" | "DensMAP" | "LargeVis" | "TSNE";
 
 /** Parameters as in Python. */
 export interface Settings {
@@ -50,8 +50,9 @@ export class Engine {
       const options = optionsOf(settings, fixed, knn.k, start.length / knn.n);
       const neighbors = { ...knn, share: 1 };
       const plain = await worker.graph(neighbors, options);
-      const weakened = labels && settings.method !== "LargeVis" ? { n: plain.n, ...supervised(plain, labels, fixed.supervision) } : plain;
-      const first = await worker.start(weakened, { ...options, init: start });
+      const weakened = labels && (settings.method === "UMAP" || settings.method === "DensMAP") ? { n: plain.n, ...supervised(plain, labels, fixed.supervision) } : plain;
+      // t-SNE takes given places as they are, the others scale them to the box of a start
+      const first = settings.method === "TSNE" ? start : await worker.start(weakened, { ...options, init: start });
       const layout = await worker.layout(weakened, first, options, neighbors);
       const frames = new Frames(draw);
       const { epoch, embedding } = await layout.run({ lookAt: true, signal: this.stopping.signal, onProgress: (one) => frames.show(one) });
@@ -129,16 +130,16 @@ export class Engine {
   }
 }
 
-const METHODS: Record<Method, CoreMethod> = { UMAP: "umap", DensMAP: "densmap", LargeVis: "largevis" };
+const METHODS: Record<Method, CoreMethod> = { UMAP: "umap", DensMAP: "densmap", LargeVis: "largevis", TSNE: "tsne" };
 
 /** Returns the options of the core for a table of k columns. */
 function optionsOf(settings: Settings, fixed: Fixed, k: number, dimensions: number): FitOptions {
-  const largevis = settings.method === "LargeVis";
+  const entropic = settings.method === "LargeVis" || settings.method === "TSNE";
   return {
     method: METHODS[settings.method],
     nComponents: dimensions,
     nNeighbors: k,
-    ...(largevis && { perplexity: Math.max(1, (k - 1) / 3) }),
+    ...(entropic && { perplexity: Math.max(1, (k - 1) / 3) }),
     minDist: settings.min_dist,
     spread: settings.spread,
     repulsionStrength: settings.repulsion_strength,

@@ -20,13 +20,17 @@ export interface LayoutMeta extends Fixed, Settings {
   rows?: RowsMeta;
 }
 
-const METHODS: Method[] = ["UMAP", "DensMAP", "LargeVis"];
+const METHODS: Method[] = ["UMAP", "DensMAP", "LargeVis", "TSNE"];
 // A layout of fewer rows says nothing.
 const FEWEST_ROWS = 10;
 // Names, point sizes and the camera are updated at every frame; on large maps at every eighth.
 const [SMALL, SETTLE_FRAMES] = [5_000, 8];
 
 const LARGEST_SEED = 2 ** 32 - 1;
+// One thread lays out as many rows by t-SNE in about 10 s.
+const MOST_TSNE_ROWS = 2_500;
+// t-SNE starts so narrow that all rows repel each other.
+const TSNE_WIDTH = 2e-4;
 
 type Axes = Float32Array[];
 
@@ -58,6 +62,8 @@ export class Relayout {
   /** Frames drawn by the last layout. */
   frames = 0;
   private readonly engine: Engine;
+  // what travels is decoded when it is first needed
+  private table: Promise<Knn> | null = null;
   private known: Promise<KnownRows> | null = null;
   private readonly crumbs = el("nav", { className: "crumbs", hidden: true });
   private readonly parts = {
@@ -72,17 +78,16 @@ export class Relayout {
 
   static async of(page: App, source: Source): Promise<Relayout> {
     const meta = (source.meta as unknown as { layout: LayoutMeta }).layout;
-    const [numbers, steps] = await Promise.all([source.section("table"), source.section("distances")]);
     const [equal, first] = [new Uint32Array((await source.section("equal")) ?? new ArrayBuffer(0)), new Map<number, number>()];
     for (let a = 0; a < equal.length / 2; a++) first.set(equal[a]!, equal[equal.length / 2 + a]!);
-    return new Relayout(page, meta, decodeKnn(source.meta.n, meta.k, meta.bytes, numbers!, steps!), first, source);
+    return new Relayout(page, meta, first, source);
   }
 
-  private constructor(private readonly page: App, private readonly meta: LayoutMeta, private readonly knn: Knn, private readonly first: Map<number, number>, private readonly source: Source) {
+  private constructor(private readonly page: App, private readonly meta: LayoutMeta, private readonly first: Map<number, number>, private readonly source: Source) {
     const section = async (name: string) => (await source.section(name))!;
     this.engine = new Engine(() => section("worker"), () => section("core"));
     const content = contentOf(page.state.data);
-    const rows = Int32Array.from({ length: knn.n }, (_, row) => row);
+    const rows = Int32Array.from({ length: content.meta.n }, (_, row) => row);
     this.levels = [{ name: "All points", rows, content, before: copied(this.axes), made: null }];
     this.build();
     page.state.listen("selected", () => this.update());
@@ -91,6 +96,16 @@ export class Relayout {
 
   private get level(): Level {
     return this.levels.at(-1)!;
+  }
+
+  /** Returns the neighbor table of the whole map. */
+  private knn(): Promise<Knn> {
+    const { k, bytes } = this.meta;
+    const decoded = async () => {
+      const [numbers, steps] = await Promise.all([this.source.section("table"), this.source.section("distances")]);
+      return decodeKnn(this.source.meta.n, k, bytes, numbers!, steps!);
+    };
+    return (this.table ??= decoded());
   }
 
   private get axes(): Axes {
@@ -126,13 +141,15 @@ export class Relayout {
     const [settings, goal] = [this.settings(), copied(this.axes)];
     const { rows } = this.level;
     const start = interleaved(goal);
+    if (settings.method === "TSNE") start.forEach((at, e) => (start[e] = at * TSNE_WIDTH));
     this.running = true;
     this.frames = 0;
     this.update();
     this.say("Starting", 0);
     const begun = performance.now();
     try {
-      const knn = among(this.knn, rows, settings.n_neighbors);
+      if (settings.method === "TSNE" && rows.length > MOST_TSNE_ROWS) throw new Error(`t-SNE adds up all pairs: select at most ${count(MOST_TSNE_ROWS)} points`);
+      const knn = among(await this.knn(), rows, settings.n_neighbors);
       const reached = await this.engine.run(knn, start, settings, this.meta, this.labels(), (one) => this.draw(one, goal));
       shareEqual(reached.places, rows, this.first);
       await this.draw(reached, goal);
@@ -201,7 +218,7 @@ export class Relayout {
       const { rows, prepare } = await (this.known ??= knownRows(kept, this.source));
       const map = this.level.made?.places ?? this.inUnits();
       const settings = this.level.made?.settings ?? this.meta;
-      const knn = among(this.knn, this.level.rows, settings.n_neighbors);
+      const knn = among(await this.knn(), this.level.rows, settings.n_neighbors);
       const placed = await this.engine.place(rows, prepare(fresh), kept.metric, knn, map, settings, this.meta);
       await this.showPlaced(map, placed);
       this.say(`${plural(fresh.n, "new row")} placed`);

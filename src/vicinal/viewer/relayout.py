@@ -100,11 +100,16 @@ def _parameters(model: Any, fitted: FittedMap, k: int) -> dict[str, Any]:
     found |= {name: float(given[name]) for name in ("min_dist", "spread") if name in given}
     if isinstance(recipe.affinity, FuzzyAffinity):
         found |= _named(recipe.affinity, "n_neighbors", "local_connectivity", "set_op_mix_ratio")
+    else:
+        # the page takes a third of the neighbors as perplexity
+        found["n_neighbors"] = k
     if isinstance(recipe.plan, LargeVisPlan):
         found["method"] = "LargeVis"
     elif isinstance(recipe.plan, SampledPlan):
         found |= _named(recipe.plan, "repulsion_strength", "negative_sample_rate")
         found["n_epochs"] = None if recipe.plan.stops is None else recipe.plan.stops[-1]
+    else:
+        found["method"] = "TSNE"
     if recipe.density is not None and recipe.density.match:
         found["method"] = "DensMAP"
     found["n_neighbors"] = min(found["n_neighbors"], k)

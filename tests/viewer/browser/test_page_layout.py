@@ -135,6 +135,18 @@ def test_largevis_has_the_perplexity_of_its_neighbors(open_page: Open, exported:
 
 
 @pytest.mark.nightly
+def test_tsne_lays_out_small_maps(open_page: Open, exported: Path) -> None:
+    page = opened(open_page, exported)
+    choose(page, method="TSNE", n_neighbors=19, n_epochs=300)
+    page.locator("#lay-out").click()
+    ended(page)
+    made = table_of(page)
+    start = np.column_stack([made["start_x"], made["start_y"]])
+    wanted = vicinal.TSNE(perplexity=6.0, max_iter=300, init=start, method="exact").fit(X)
+    assert same_bits(made, np.asarray(wanted.embedding_))
+
+
+@pytest.mark.nightly
 def test_part_of_a_part_leads_back(open_page: Open, exported: Path) -> None:
     page = opened(open_page, exported)
     first = np.flatnonzero(np.isin(LABELS, [1, 4, 7]))
