@@ -35,6 +35,7 @@ CASES: dict[str, tuple[int, int | None, str, int]] = {
     "selection": (2_000, 500, "UMAP", 5),
     "selection_largevis": (2_000, None, "LargeVis", 1),
     "selection_densmap": (2_000, 500, "DensMAP", 1),
+    "selection_tsne": (2_000, None, "TSNE", 1),
     "whole": (ROWS, None, "UMAP", 1),
 }
 WATCH = """() => {
