@@ -191,6 +191,9 @@ void ThreadTeam::parallel_for(Size n, Size grain, LoopBody body) {
 }
 
 int resolve_jobs(int n_jobs) {
+#if defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)
+    return 1;  // there are no threads, whatever is asked for
+#endif
     int available = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 #if defined(__linux__)
     cpu_set_t allowed;

@@ -1,22 +1,29 @@
-// What the standard library of Emscripten lacks, for one thread; included before every source of that build.
+// What the standard library of an older Emscripten lacks, for one thread; included before every source of that build.
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <memory>
 #include <type_traits>
+#include <version>
 
 namespace std {
 
+#if !defined(__cpp_lib_bit_cast)
 template <class To, class From>
 constexpr To bit_cast(const From& from) {
     return __builtin_bit_cast(To, from);
 }
+#endif
 
+#if !defined(__cpp_lib_smart_ptr_for_overwrite)
 template <class T>
 unique_ptr<T> make_unique_for_overwrite(size_t n) {
     return unique_ptr<T>(new remove_extent_t<T>[n]);
 }
+#endif
 
+#if !defined(__cpp_lib_atomic_ref)
 template <class T>
 class atomic_ref {
   public:
@@ -35,5 +42,6 @@ class atomic_ref {
   private:
     T& value_;
 };
+#endif
 
 }  // namespace std

@@ -1,0 +1,144 @@
+"""Time the core in JavaScript: `python benchmarks/wasm.py [--repeats N] [--rows N]`; needs Node and npm.
+
+Systems take turns, each in a process of its own with one thread: the package at its best level, the WebAssembly module
+in Node, and npm's umap-js with its own defaults, which is installed into the cache. Then layouts alone of 2,000 and of
+70,000 rows. Ratios are those of processor seconds, which depend less on other load. Results go to
+`results/wasm.json`, except for a trial with --rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from bars import seconds
+from datasets import CACHE
+from machine import describe_machine
+
+HERE = Path(__file__).resolve().parent
+STATIC = HERE.parent / "src" / "vicinal" / "viewer" / "static"
+UMAP_JS = "1.4.0"
+ROWS, COLUMNS, NEIGHBORS = 10_000, 50, 15
+SELECTED, LARGE = 2_000, 70_000
+NATIVE_TIMES, UMAP_JS_TIMES, SELECTED_SECONDS = 4.0, 5.0, 3.0
+MOST_MEMORY, MOST_MODULE = 600e6, 250_000
+
+
+def mixture(n: int) -> np.ndarray:
+    """Return rows around 20 centers."""
+    rng = np.random.default_rng(0)
+    centers = 3.0 * rng.normal(size=(20, COLUMNS))
+    return (centers[rng.integers(20, size=n)] + rng.normal(size=(n, COLUMNS))).astype(np.float32)
+
+
+def run(command: list[str | Path]) -> dict[str, Any]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise SystemExit(f"{command} failed:\n{done.stderr[-4000:]}")
+    report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(f"  {command[-2]} {report['wall']:.2f} s, {report['processor']:.2f} s of processor", file=sys.stderr, flush=True)
+    return report
+
+
+def node(task: str, folder: Path) -> dict[str, Any]:
+    return {"system": task, **run(["node", HERE / "wasm_case.mjs", task, folder])}
+
+
+def write_shape(folder: Path, n: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "shape.json").write_text(json.dumps({"n": n, "columns": COLUMNS, "k": NEIGHBORS}))
+
+
+def fits(n: int, repeats: int) -> list[dict[str, Any]]:
+    folder = CACHE / "wasm"
+    write_shape(folder, n)
+    mixture(n).tofile(folder / "rows.f32")
+    (folder / "package.json").write_text('{"private": true}')
+    subprocess.run(["npm", "install", "--silent", f"umap-js@{UMAP_JS}"], cwd=folder, check=True)
+    records = []
+    for _ in range(repeats):
+        records.append({"system": "native", **run([sys.executable, HERE / "wasm_case.py", folder])})
+        records.append(node("fit", folder))
+        records.append(node("umapjs", folder))
+    return [record | {"rows": n} for record in records]
+
+
+def layout(n: int) -> dict[str, Any]:
+    from vicinal import find_neighbors, fuzzy_graph, random_start
+
+    folder = CACHE / f"wasm-{n}"
+    write_shape(folder, n)
+    graph = fuzzy_graph(find_neighbors(mixture(n), NEIGHBORS))
+    graph.indptr.astype(np.int32).tofile(folder / "indptr.i32")
+    graph.indices.tofile(folder / "indices.i32")
+    graph.weights.tofile(folder / "weights.f32")
+    random_start(n).tofile(folder / "start.f32")
+    return node("layout", folder) | {"rows": n, "edges": graph.n_edges}
+
+
+def wasm_section(results: Path) -> list[str]:
+    """Return the section of RESULTS.md, or nothing if there are no results."""
+    file = results / "wasm.json"
+    if not file.is_file():
+        return []
+    found = json.loads(file.read_text())
+    machine, records = found["machine"], found["records"]
+
+    def middle(system: str, what: str, rows: int = ROWS) -> float:
+        return statistics.median(one[what] for one in records if one["system"] == system and one["rows"] == rows)
+
+    def line(work: str, value: str, bar: str, met: bool) -> str:
+        return f"| {work} | {value} | {bar} | {'yes' if met else 'no'} |"
+
+    ours, native, peer = (middle(system, "processor") for system in ("fit", "native", "umapjs"))
+    selected, large = middle("layout", "processor", SELECTED), middle("layout", "processor", LARGE)
+    peak, module = middle("layout", "peak", LARGE), found["module_bytes_gzipped"]
+    size = f"{ROWS:,} x {COLUMNS}"
+    return [
+        "## In JavaScript",
+        "",
+        f"WebAssembly in Node {next(one['node'] for one in records if 'node' in one)}, {machine['cpu']}; one thread. "
+        f"Processor seconds, median of {found['repeats']}; the systems take turns. {size}: a mixture of 20 normal "
+        f"distributions. umap-js {found['umap_js']} has its own defaults. Raw figures: `results/wasm.json`.",
+        "",
+        "| work | value | bar | met |",
+        "| --- | --- | --- | --- |",
+        line(f"{size}, rows to map", seconds(ours), "", True),
+        line("the package, one thread", f"{seconds(native)}: {ours / native:.2f} times", f"≤ {NATIVE_TIMES:g} times", ours <= NATIVE_TIMES * native),
+        line("umap-js", f"{seconds(peer)}: 1/{peer / ours:.1f}", f"≤ 1/{UMAP_JS_TIMES:g}", UMAP_JS_TIMES * ours <= peer),
+        line(f"layout of {SELECTED:,} rows, 500 epochs", seconds(selected), f"≤ {SELECTED_SECONDS:g} s", selected <= SELECTED_SECONDS),
+        line(f"layout of {LARGE:,} rows: memory of the process", f"{peak / 1e6:,.0f} MB, {seconds(large)}", f"≤ {MOST_MEMORY / 1e6:,.0f} MB", peak <= MOST_MEMORY),
+        line("module, gzipped", f"{module / 1e3:,.0f} kB", f"≤ {MOST_MODULE / 1e3:,.0f} kB", module <= MOST_MODULE),
+        "",
+    ]  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--rows", type=int, default=ROWS, help="rows of the fits; only results of the default are saved")
+    arguments = parser.parse_args()
+    records = [*fits(arguments.rows, arguments.repeats), *(layout(n) for n in (SELECTED, LARGE))]
+    document = {
+        "suite": "wasm",
+        "machine": describe_machine(),
+        "umap_js": UMAP_JS,
+        "repeats": arguments.repeats,
+        "module_bytes_gzipped": len(gzip.compress((STATIC / "core.wasm").read_bytes())),
+        "records": records,
+    }
+    text = json.dumps(document, indent=1) + "\n"
+    print(text)
+    if arguments.rows == ROWS:
+        (HERE / "results" / "wasm.json").write_text(text)
+
+
+if __name__ == "__main__":
+    main()
