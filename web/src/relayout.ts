@@ -23,8 +23,8 @@ export interface LayoutMeta extends Fixed, Settings {
 const METHODS: Method[] = ["UMAP", "DensMAP", "LargeVis", "TSNE"];
 // A layout of fewer rows says nothing.
 const FEWEST_ROWS = 10;
-// Names, point sizes and the camera are updated at every frame; on large maps at every eighth.
-const [SMALL, SETTLE_FRAMES] = [5_000, 8];
+// Names and point sizes are updated at every frame; on larger maps at every eighth, on large ones at the end.
+const [SMALL, LARGE, SETTLE_FRAMES] = [5_000, 50_000, 8];
 
 const LARGEST_SEED = 2 ** 32 - 1;
 // One thread lays out as many rows by t-SNE in about 10 s.
@@ -294,7 +294,7 @@ export class Relayout {
     view.moved();
     this.page.card.place();
     this.say(`Epoch ${count(reached.epoch)} of ${count(reached.epochs)}`, reached.epoch / reached.epochs);
-    if (this.frames++ % SETTLE_FRAMES === 0 || state.data.n <= SMALL) await this.settle(false);
+    if (state.data.n <= (this.frames++ % SETTLE_FRAMES ? SMALL : LARGE)) await this.settle(false);
     await new Promise((drawn) => requestAnimationFrame(drawn));
   }
 
