@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web wasm browser soak wheel \
+.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web wasm npm browser soak wheel \
     portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
@@ -84,6 +84,10 @@ wasm: setup
 	$(emscripten) $(BIN)/cmake --build $(WASM)/build --target vicinal_wasm
 	$(BIN)/python tests/wasm/defaults.py
 	$(BIN)/python tests/wasm/stamp.py $(WASM)/build/core.wasm
+
+# The files of the npm package, which is not published.
+npm: web
+	cd web && npm pack --dry-run && npm pack --dry-run --json 2> /dev/null | ../$(BIN)/python ../tests/wasm/packed.py
 
 # The viewer's bundle, committed under src/vicinal/viewer/static: only a change in web/ needs Node.
 web:

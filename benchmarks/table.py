@@ -27,6 +27,7 @@ from gpu_table import gpu_section
 from published_table import published_section
 from quality_table import quality_section, suite_bars
 from readme import write_readme
+from wasm import wasm_section
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
 CURVE = {"trustworthiness": "trustworthiness", "accuracy_10nn": "10-NN accuracy", "error": "error"}
@@ -444,6 +445,7 @@ def write_table(results: Path, file: Path) -> None:
         if name in documents:
             lines += section(documents)
     lines += cores_section(results)
+    lines += wasm_section(results)
     lines += gpu_section(results)
     lines += cluster_section(results)
     file.write_text("\n".join(lines).rstrip() + "\n")

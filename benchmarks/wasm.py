@@ -1,7 +1,7 @@
 """Time the core in JavaScript: `python benchmarks/wasm.py [--repeats N] [--rows N]`; needs Node and npm.
 
 Systems take turns, each in a process of its own with one thread: the package at its best level, the WebAssembly module
-in Node, and npm's umap-js with its own defaults, which is installed into the cache. Then layouts alone of 2,000 and of
+in Node, and npm's umap-js with its own defaults, which is installed into a temporary folder. Then layouts alone of 2,000 and of
 70,000 rows. Ratios are those of processor seconds, which depend less on other load. Results go to
 `results/wasm.json`, except for a trial with --rows.
 """
@@ -14,12 +14,12 @@ import json
 import statistics
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from bars import seconds
-from datasets import CACHE
 from machine import describe_machine
 
 HERE = Path(__file__).resolve().parent
@@ -27,8 +27,8 @@ STATIC = HERE.parent / "src" / "vicinal" / "viewer" / "static"
 UMAP_JS = "1.4.0"
 ROWS, COLUMNS, NEIGHBORS = 10_000, 50, 15
 SELECTED, LARGE = 2_000, 70_000
-NATIVE_TIMES, UMAP_JS_TIMES, SELECTED_SECONDS = 4.0, 5.0, 3.0
-MOST_MEMORY, MOST_MODULE = 600e6, 250_000
+# What is allowed: times of the package, share of umap-js, seconds, megabytes, kilobytes.
+NATIVE_TIMES, UMAP_JS_SHARE, SELECTED_SECONDS, MOST_MEMORY, MOST_MODULE = 4.0, 0.2, 3.0, 600.0, 250.0
 
 
 def mixture(n: int) -> np.ndarray:
@@ -43,7 +43,8 @@ def run(command: list[str | Path]) -> dict[str, Any]:
     if done.returncode != 0:
         raise SystemExit(f"{command} failed:\n{done.stderr[-4000:]}")
     report: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    print(f"  {command[-2]} {report['wall']:.2f} s, {report['processor']:.2f} s of processor", file=sys.stderr, flush=True)
+    shown = f"{report['wall']:.2f} s, {report['processor']:.2f} s of processor"
+    print(f"  {command[-2]} {shown}", file=sys.stderr, flush=True)
     return report
 
 
@@ -56,8 +57,7 @@ def write_shape(folder: Path, n: int) -> None:
     (folder / "shape.json").write_text(json.dumps({"n": n, "columns": COLUMNS, "k": NEIGHBORS}))
 
 
-def fits(n: int, repeats: int) -> list[dict[str, Any]]:
-    folder = CACHE / "wasm"
+def fits(n: int, repeats: int, folder: Path) -> list[dict[str, Any]]:
     write_shape(folder, n)
     mixture(n).tofile(folder / "rows.f32")
     (folder / "package.json").write_text('{"private": true}')
@@ -67,13 +67,13 @@ def fits(n: int, repeats: int) -> list[dict[str, Any]]:
         records.append({"system": "native", **run([sys.executable, HERE / "wasm_case.py", folder])})
         records.append(node("fit", folder))
         records.append(node("umapjs", folder))
+        records.append(node("fit200", folder))
     return [record | {"rows": n} for record in records]
 
 
-def layout(n: int) -> dict[str, Any]:
+def layout(n: int, folder: Path) -> dict[str, Any]:
     from vicinal import find_neighbors, fuzzy_graph, random_start
 
-    folder = CACHE / f"wasm-{n}"
     write_shape(folder, n)
     graph = fuzzy_graph(find_neighbors(mixture(n), NEIGHBORS))
     graph.indptr.astype(np.int32).tofile(folder / "indptr.i32")
@@ -94,38 +94,45 @@ def wasm_section(results: Path) -> list[str]:
     def middle(system: str, what: str, rows: int = ROWS) -> float:
         return statistics.median(one[what] for one in records if one["system"] == system and one["rows"] == rows)
 
-    def line(work: str, value: str, bar: str, met: bool) -> str:
-        return f"| {work} | {value} | {bar} | {'yes' if met else 'no'} |"
-
-    ours, native, peer = (middle(system, "processor") for system in ("fit", "native", "umapjs"))
+    systems = "fit", "native", "umapjs", "fit200"
+    ours, native, peer, equal = (middle(system, "processor") for system in systems)
     selected, large = middle("layout", "processor", SELECTED), middle("layout", "processor", LARGE)
-    peak, module = middle("layout", "peak", LARGE), found["module_bytes_gzipped"]
+    peak, module = middle("layout", "peak", LARGE) / 1e6, found["module_bytes_gzipped"] / 1e3
     size = f"{ROWS:,} x {COLUMNS}"
+    lines = [
+        (f"{size}, rows to map, against the package", f"{ours / native:.2f} times", ours / native, NATIVE_TIMES),
+        (f"{size}, against umap-js", f"1/{peer / ours:.1f} of {seconds(peer)}", ours / peer, UMAP_JS_SHARE),
+        (f"{size} in 200 epochs, against umap-js", f"1/{peer / equal:.1f}", equal / peer, UMAP_JS_SHARE),
+        (f"layout of {SELECTED:,} rows, 500 epochs, seconds", f"{selected:.2f}", selected, SELECTED_SECONDS),
+        (f"layout of {LARGE:,} rows ({seconds(large)}), megabytes of the process", f"{peak:,.0f}", peak, MOST_MEMORY),
+        ("module, gzipped, kilobytes", f"{module:,.0f}", module, MOST_MODULE),
+    ]
     return [
         "## In JavaScript",
         "",
         f"WebAssembly in Node {next(one['node'] for one in records if 'node' in one)}, {machine['cpu']}; one thread. "
         f"Processor seconds, median of {found['repeats']}; the systems take turns. {size}: a mixture of 20 normal "
-        f"distributions. umap-js {found['umap_js']} has its own defaults. Raw figures: `results/wasm.json`.",
+        f"distributions. The package takes {seconds(native)}, the module {seconds(ours)}. umap-js {found['umap_js']} "
+        "has its own defaults, 200 epochs for these rows; ours are 500. Raw figures: `results/wasm.json`.",
         "",
-        "| work | value | bar | met |",
+        "| work | value | at most | met |",
         "| --- | --- | --- | --- |",
-        line(f"{size}, rows to map", seconds(ours), "", True),
-        line("the package, one thread", f"{seconds(native)}: {ours / native:.2f} times", f"≤ {NATIVE_TIMES:g} times", ours <= NATIVE_TIMES * native),
-        line("umap-js", f"{seconds(peer)}: 1/{peer / ours:.1f}", f"≤ 1/{UMAP_JS_TIMES:g}", UMAP_JS_TIMES * ours <= peer),
-        line(f"layout of {SELECTED:,} rows, 500 epochs", seconds(selected), f"≤ {SELECTED_SECONDS:g} s", selected <= SELECTED_SECONDS),
-        line(f"layout of {LARGE:,} rows: memory of the process", f"{peak / 1e6:,.0f} MB, {seconds(large)}", f"≤ {MOST_MEMORY / 1e6:,.0f} MB", peak <= MOST_MEMORY),
-        line("module, gzipped", f"{module / 1e3:,.0f} kB", f"≤ {MOST_MODULE / 1e3:,.0f} kB", module <= MOST_MODULE),
+        *(
+            f"| {work} | {shown} | {f'1/{1 / bar:g}' if bar < 1 else f'{bar:g}'} | {'yes' if value <= bar else 'no'} |"
+            for work, shown, value, bar in lines
+        ),
         "",
-    ]  # fmt: skip
+    ]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=ROWS, help="rows of the fits; only results of the default are saved")
+    parser.add_argument("--rows", type=int, default=ROWS, help="of the fits; a trial is not saved")
     arguments = parser.parse_args()
-    records = [*fits(arguments.rows, arguments.repeats), *(layout(n) for n in (SELECTED, LARGE))]
+    with tempfile.TemporaryDirectory() as folder:
+        records = fits(arguments.rows, arguments.repeats, Path(folder))
+        records += [layout(n, Path(folder) / str(n)) for n in (SELECTED, LARGE)]
     document = {
         "suite": "wasm",
         "machine": describe_machine(),

@@ -19,11 +19,14 @@ async function vicinal() {
   return Vicinal.load(readFileSync(new URL("core.wasm", built)));
 }
 
+async function fit(options) {
+  const core = await vicinal(), rows = { data: array("rows.f32", Float32Array), n, columns };
+  return () => core.fit(rows, { randomState: 42, ...options });
+}
+
 const TASKS = {
-  async fit() {
-    const core = await vicinal(), rows = { data: array("rows.f32", Float32Array), n, columns };
-    return () => core.fit(rows, { randomState: 42 });
-  },
+  fit: () => fit({}),
+  fit200: () => fit({ nEpochs: 200 }),
   async umapjs() {
     const { UMAP } = createRequire(join(folder, "package.json"))("umap-js");
     const data = array("rows.f32", Float32Array);

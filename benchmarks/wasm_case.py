@@ -1,4 +1,4 @@
-"""The fit of ``wasm_case.mjs`` by the package, with one thread: `python wasm_case.py FOLDER` prints one line of JSON."""
+"""The fit of ``wasm_case.mjs`` by the package, with one thread: `python wasm_case.py FOLDER` prints a line."""
 
 from __future__ import annotations
 

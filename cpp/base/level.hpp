@@ -11,9 +11,9 @@
 
 #include <span>
 
-// A build with VICINAL_SMALL (cpp/wasm) leaves out what only the Python module calls: rows that arrive over time, sparse
-// rows, rows of other types than float, metrics that are evaluated pair by pair, and most distances of the map. The
-// kernels of these are null.
+// A build with VICINAL_SMALL (cpp/wasm) leaves out what only the Python module calls: rows that arrive over time,
+// sparse rows, rows of other types than float, metrics that are evaluated pair by pair, and most distances of the map.
+// The kernels of these are null.
 #if defined(VICINAL_SMALL)
 #define VICINAL_UNLESS_SMALL(kernel) nullptr
 #else

@@ -51,8 +51,12 @@ class Selection {
     // Puts the median of the second, the middle and the last element to the front and divides the others by it.
     T* partition(T* first, T* last) const {
         T *a = first + 1, *b = first + (last - first) / 2, *c = last - 1;
-        std::swap(*first, before_(*a, *b) ? (before_(*b, *c) ? *b : before_(*a, *c) ? *c : *a)
-                                          : (before_(*a, *c) ? *a : before_(*b, *c) ? *c : *b));
+        std::swap(*first, before_(*a, *b) ? (before_(*b, *c)   ? *b
+                                             : before_(*a, *c) ? *c
+                                                               : *a)
+                                          : (before_(*a, *c)   ? *a
+                                             : before_(*b, *c) ? *c
+                                                               : *b));
         T *low = first + 1, *high = last;
         for (;; ++low) {
             while (before_(*low, *first)) ++low;

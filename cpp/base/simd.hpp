@@ -288,6 +288,13 @@ VICINAL_INLINE Float fused(Float x, Float y, Float z) {
 }
 #endif
 
+// Whether a fused multiply-add costs many instructions, so that a bound without it pays where most results are dropped.
+#if defined(__wasm_simd128__)
+constexpr bool fused_is_slow = true;
+#else
+constexpr bool fused_is_slow = false;
+#endif
+
 // x * y + z, fused if the level has the instruction. This is the only fused operation: the compiler is told not to
 // contract others.
 VICINAL_INLINE Float multiply_add(Float x, Float y, Float z) {

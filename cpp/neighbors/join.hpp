@@ -54,11 +54,13 @@ struct NoLimit {
 
 template <class Rank, Source source, class Limit>
 class Join {
+    using Tile = SketchTile<Rank, fused_is_slow>;
+
   public:
     Join(const SearchSpace& space, const NeighborHeap& heap, const Limit& limit, float* scratch,
          const KnownPairs* known = nullptr)
         : space_(space), heap_(heap), limit_(limit), known_(known), tile_(space, scratch),
-          bounds_(scratch + SketchTile<Rank>::scratch_floats(space.sketch_dim)) {}
+          bounds_(scratch + Tile::scratch_floats(space.sketch_dim)) {}
 
     // Compares every head with every tail. With `overlap`, the first n_heads tails are the heads themselves, and each
     // pair among them is compared once.
@@ -71,7 +73,7 @@ class Join {
             tile_.rank(space_, heads + h, rows, from);
             for (Size r = 0; r < rows; ++r) {
                 const Size first = overlap ? h + r + 1 : 0;
-                offer<owned>(heads[h + r], tails, n_tails, first, tile_.ranks(r));
+                offer<owned>(heads[h + r], r, tails, n_tails, first);
             }
         }
     }
@@ -99,16 +101,24 @@ class Join {
     }
 
     template <bool owned>
-    VICINAL_INLINE void offer(Index head, const Index* tails, Size n, Size first, const float* ranks) {
+    VICINAL_INLINE void offer(Index head, Size r, const Index* tails, Size n, Size first) {
+        const float* ranks = tile_.ranks(r);
         float own = limit_(head);
         for (Size j = first / lanes * lanes; j < n; j += lanes) {
             const Float rank = load<Float>(ranks + j);
             std::uint32_t pass = bits_of((rank <= own) | (rank <= load<Float>(bounds_ + j)));
             if (j < first) pass &= ~0u << (first - j);
             if (n - j < lanes) pass &= (1u << (n - j)) - 1u;
+            [[maybe_unused]] const float own_before = own;
+            [[maybe_unused]] const Float bounds_before = load<Float>(bounds_ + j);
             for (; pass != 0; pass &= pass - 1) {
                 const Size at = j + std::countr_zero(pass);
-                compare<owned>(head, tails[at], ranks[at]);
+                float pair = ranks[at];
+                if constexpr (Tile::gives_bounds) {
+                    pair = tile_.rank_of(r, at);
+                    if (!(pair <= own_before) && !(pair <= bounds_before[at - j])) continue;
+                }
+                compare<owned>(head, tails[at], pair);
                 if constexpr (owned) {
                     own = limit_(head);
                     bounds_[at] = limit_(tails[at]);
@@ -132,7 +142,7 @@ class Join {
     const NeighborHeap& heap_;
     const Limit limit_;
     const KnownPairs* known_;
-    SketchTile<Rank> tile_;
+    Tile tile_;
     float* bounds_;
 };
 

@@ -263,21 +263,30 @@ template <class Rank>
 struct Differences {
     static VICINAL_INLINE Float start(Float own) { return own; }
     static VICINAL_INLINE Float step(Float sum, Float x, Float y) { return Rank::step(sum, x, y); }
+    static VICINAL_INLINE Float quick_step(Float sum, Float x, Float y) { return sum + (x - y) * (x - y); }
+    // An error of the sum by rounding is in proportion to this.
+    static VICINAL_INLINE Float scale(Float, Float rank) { return rank; }
     static VICINAL_INLINE Float finish(Float sum) { return sum; }
 };
 
 struct Products {
     static VICINAL_INLINE Float start(Float own) { return own * -0.5f; }
     static VICINAL_INLINE Float step(Float sum, Float x, Float y) { return multiply_add(x, y, sum); }
+    static VICINAL_INLINE Float quick_step(Float sum, Float x, Float y) { return sum + x * y; }
+    static VICINAL_INLINE Float scale(Float own, Float) { return own; }
     static VICINAL_INLINE Float finish(Float sum) { return max(sum * -2.0f, Float{}); }
 };
 
 // Ranks the sketches of up to most_tails rows, the tails, against other rows, the heads. The sketches of the tails are
 // transposed, so that lanes are tails; four heads share every load.
-template <class Rank>
+//
+// With `Bounds`, ranks() of squared distances are lower bounds of the ranks, computed without fused multiply-add, and
+// rank_of() computes a rank: where few pairs are near enough, this is faster if fused steps are slow.
+template <class Rank, bool Bounds = false>
 class SketchTile {
   public:
     static constexpr Size most_heads = 4;
+    static constexpr bool gives_bounds = Bounds && std::is_same_v<Rank, Squared>;
 
     // Floats of working memory: transposed sketches, ranks of four heads, rests of the tails.
     static constexpr Size scratch_floats(Size sketch_dim) {
@@ -307,11 +316,20 @@ class SketchTile {
             const Index head = rows[r < n ? r : 0];
             x[r] = heads.sketch_row(head);
             rest[r] = splat<Float>(own_part(heads, head));
+            if constexpr (gives_bounds) {
+                last_.head[r] = x[r];
+                last_.rest[r] = rest[r];
+            }
         }
         if (products_)
             accumulate<Products>(x, rest, from);
         else
             accumulate<Differences<Rank>>(x, rest, from);
+    }
+
+    // The rank of a tail and the head `r` of the last call of rank().
+    float rank_of(Size r, Size tail) const {
+        return products_ ? rank_of<Products>(r, tail) : rank_of<Differences<Rank>>(r, tail);
     }
 
     VICINAL_INLINE Size padded() const { return padded_; }
@@ -339,6 +357,24 @@ class SketchTile {
     }
 
     template <class Sum>
+    float rank_of(Size r, Size tail) const {
+        const Size j = tail / lanes * lanes;
+        Float sum = Sum::start(last_.rest[r] + load<Float>(rests_ + j));
+        for (Size k = 0; k < space_.sketch_dim; ++k)
+            sum = Sum::step(sum, splat<Float>(last_.head[r][k]), load<Float>(columns_ + k * padded_ + j));
+        return Sum::finish(sum)[tail - j];
+    }
+
+    // Every operation of a sum of d terms errs by at most 2^-24 of it, with fused steps and without, and by 2^-150 if
+    // the sum is tiny: a difference of both sums is within these margins.
+    template <class Sum>
+    VICINAL_INLINE Float bound(Float sum, Float own) const {
+        const Float rank = Sum::finish(sum);
+        const float margin = 0x1p-21f * static_cast<float>(space_.sketch_dim + 8);
+        return rank - Sum::scale(own, rank) * margin - 1e-37f;
+    }
+
+    template <class Sum>
     VICINAL_INLINE void accumulate(const float* const (&x)[4], const Float (&rest)[4], Size from) {
         for (Size j = from / (2 * lanes) * (2 * lanes); j < padded_; j += 2 * lanes) {
             Float sum[4][2];
@@ -351,11 +387,22 @@ class SketchTile {
                 const Float y0 = load<Float>(column), y1 = load<Float>(column + lanes);
                 for (int r = 0; r < 4; ++r) {
                     const Float v = splat<Float>(x[r][k]);
+                    if constexpr (gives_bounds) {
+                        sum[r][0] = Sum::quick_step(sum[r][0], v, y0);
+                        sum[r][1] = Sum::quick_step(sum[r][1], v, y1);
+                        continue;
+                    }
                     sum[r][0] = Sum::step(sum[r][0], v, y0);
                     sum[r][1] = Sum::step(sum[r][1], v, y1);
                 }
             }
             for (int r = 0; r < 4; ++r) {
+                if constexpr (gives_bounds) {
+                    store(ranks_ + r * most_tails + j, bound<Sum>(sum[r][0], rest[r] + load<Float>(rests_ + j)));
+                    store(ranks_ + r * most_tails + j + lanes,
+                          bound<Sum>(sum[r][1], rest[r] + load<Float>(rests_ + j + lanes)));
+                    continue;
+                }
                 store(ranks_ + r * most_tails + j, Sum::finish(sum[r][0]));
                 store(ranks_ + r * most_tails + j + lanes, Sum::finish(sum[r][1]));
             }
@@ -368,6 +415,13 @@ class SketchTile {
     float* rests_;
     const bool products_;
     Size padded_ = 0;
+    // The heads of the last call of rank(), if ranks are computed later.
+    struct Heads {
+        const float* head[most_heads];
+        Float rest[most_heads];
+    };
+    struct NoHeads {};
+    [[no_unique_address]] std::conditional_t<gives_bounds, Heads, NoHeads> last_;
 };
 
 }  // namespace vicinal::VICINAL_LEVEL

@@ -43,7 +43,8 @@ void selection_exchanges_as_the_standard_library_does() {
 #if defined(__GLIBCXX__)
         CHECK(ours == theirs);
         std::vector<Element> heap = smallest;
-        std::__heap_select(heap.begin(), heap.begin() + nth + 1, heap.end(), __gnu_cxx::__ops::__iter_comp_iter(before));
+        std::__heap_select(heap.begin(), heap.begin() + nth + 1, heap.end(),
+                           __gnu_cxx::__ops::__iter_comp_iter(before));
         Select(order).keep_smallest(smallest.data(), smallest.data() + nth + 1, smallest.data() + n);
         CHECK(smallest == heap);
 #endif

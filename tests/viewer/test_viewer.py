@@ -284,7 +284,8 @@ def test_bundle_was_built_from_the_sources() -> None:
     stamp = Path(vicinal.__file__).parent / "viewer" / "static" / "sources.sha256"
     stated = dict(reversed(line.split("  ")) for line in stamp.read_text().splitlines())
     files = ["package.json", "package-lock.json", "vite.config.mjs"]
-    found_in = [path for folder in ("public", "src") for path in (ROOT / "web" / folder).rglob("*") if path.is_file()]
-    files += [path.relative_to(ROOT / "web").as_posix() for path in found_in]
-    found = {name: hashlib.sha256((ROOT / "web" / name).read_bytes()).hexdigest() for name in files}
+    web = ROOT / "web"
+    inside = [path for folder in ("public", "src") for path in (web / folder).rglob("*") if path.is_file()]
+    files += [path.relative_to(web).as_posix() for path in inside]
+    found = {name: hashlib.sha256((web / name).read_bytes()).hexdigest() for name in files}
     assert stated == found, "run `make web` and commit src/vicinal/viewer/static"

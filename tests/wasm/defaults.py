@@ -79,7 +79,12 @@ def _plan(kind: str) -> dict[str, Any]:
 def _tsne() -> dict[str, Any]:
     model = TSNE()
     phases = [{camel(k): v for k, v in asdict(phase).items()} for phase in model._phases(10_000)]
-    return {"perplexity": PERPLEXITY, "phasesOf10000": phases, "narrow": task.NARROW, "neighborsPerPerplexity": recipe.NEIGHBORS_PER_PERPLEXITY}
+    return {
+        "perplexity": PERPLEXITY,
+        "phasesOf10000": phases,
+        "narrow": task.NARROW,
+        "neighborsPerPerplexity": recipe.NEIGHBORS_PER_PERPLEXITY,
+    }
 
 
 def defaults() -> dict[str, Any]:

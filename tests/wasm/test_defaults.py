@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from wasm import defaults
 
+from vicinal.estimators.tsne import TSNE
 from vicinal.layout.forces import Forces, Kernel
 from vicinal.layout.schedule import LARGE_ROWS, SMALL_ROWS
 from vicinal.pipeline.recipe import EdgeTotals, LargeVisPlan, SampledPlan
-from vicinal.estimators.tsne import TSNE
 
 
 def test_exported_numbers_are_current() -> None:
