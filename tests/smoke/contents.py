@@ -8,8 +8,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-BUNDLE = [f"vicinal/viewer/static/{name}" for name in ("body.html", "page.css", "page.html", "page.js", "widget.js")]
-BUNDLE += [f"vicinal/viewer/static/{name}" for name in ("interactive.css", "interactive.js", "core-worker.js", "core.wasm")]
+PAGES = ("body.html", "page.css", "page.html", "page.js", "widget.js", "interactive.css", "interactive.js")
+BUNDLE = [f"vicinal/viewer/static/{name}" for name in (*PAGES, "core-worker.js", "core.wasm")]
 IN_BOTH = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
 # Sources of the CUDA kernels, which are compiled at run time.
 KERNELS = [f"vicinal/backends/cuda/cpp/{name}" for name in ("cuda/layout.cu", "layout/row_step.hpp", "nvrtc/cmath")]
