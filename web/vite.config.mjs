@@ -23,20 +23,27 @@ function stamp() {
   };
 }
 
-// The page is one classic script and one style sheet, which the exporter writes into the page: modules cannot load from
-// file://. The widget of notebooks is one module that contains its styles.
-const PAGE = { entry: "src/main.ts", formats: ["iife"], name: "vicinal", fileName: () => "page.js", cssFileName: "page" };
+// A page is one classic script and one style sheet, which the exporter writes into the page: modules cannot load from
+// file://. So are a page that can lay out again, and the manual's page with sliders. The widget of notebooks is one module
+// that contains its styles.
+const script = (entry, name) => ({ entry: `src/${entry}.ts`, formats: ["iife"], name: "vicinal", fileName: () => `${name}.js`, cssFileName: name });
 const WIDGET = { entry: "src/widget.ts", formats: ["es"], fileName: () => "widget.js" };
 // The core in JavaScript, as a module and as the script of a worker; `make wasm` builds the WebAssembly beside them.
 const CORE = { entry: "src/core/index.ts", formats: ["es"], fileName: () => "core.js" };
-const WORKER = { entry: "src/core/worker.ts", formats: ["iife"], name: "vicinal", fileName: () => "core-worker.js" };
-const OUTPUTS = { page: PAGE, widget: WIDGET, core: CORE, worker: WORKER };
+const OUTPUTS = {
+  page: script("main", "page"),
+  interactive: script("interactive", "interactive"),
+  sliders: script("manual", "sliders"),
+  widget: WIDGET,
+  core: CORE,
+  worker: script("core/worker", "core-worker"),
+};
 
 export default defineConfig(({ mode }) => ({
   publicDir: mode === "page" ? "public" : false,
   plugins: mode === "worker" ? [stamp()] : [],
   build: {
-    outDir: OUT,
+    outDir: mode === "sliders" ? "../docs/_static" : OUT,
     emptyOutDir: false,
     target: "es2022",
     sourcemap: false,

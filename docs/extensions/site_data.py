@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import base64
 import json
+import zlib
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+from sklearn.datasets import load_digits, make_swiss_roll
 from sphinx.application import Sphinx
 
 import vicinal
 from vicinal.plot.points import aligned
+from vicinal.viewer.bundle import bundled
+from vicinal.viewer.relayout import DEFAULTS, SUPERVISION
 
-SLIDER_ROWS = 600
+ROLL_ROWS, ROLL_COLORS = 1500, 64
 # The maps between which the sliders of the two main parameters choose.
 N_NEIGHBORS, MIN_DIST = (5, 10, 15, 30, 60, 120), (0.0, 0.1, 0.3, 0.6, 0.9)
 GRID_EPOCHS = 100
@@ -35,25 +40,38 @@ def write_digits_page(folder: Path) -> None:
     )
 
 
-def write_slider_graph(folder: Path) -> None:
-    """Write graph, start and labels of some digits as a script, which a page opened from a file may load."""
-    X, labels = load_digits(return_X_y=True)
-    X, labels = X[:SLIDER_ROWS], labels[:SLIDER_ROWS]
-    graph = vicinal.fuzzy_graph(vicinal.find_neighbors(X, 15))
-    start = vicinal.spectral_start(graph, X, seed=SEED)
-    kernel = vicinal.fit_ab()
-    keep = graph.heads() < graph.indices
-    data = {
-        "heads": graph.heads()[keep].tolist(),
-        "tails": graph.indices[keep].tolist(),
-        "weights": np.round(graph.weights[keep] / graph.weights.max(), 4).tolist(),
-        "start": np.round(start, 4).tolist(),
-        "labels": labels.tolist(),
-        "colors": vicinal.plot.palette(10),
-        "a": kernel.a,
-        "b": kernel.b,
+def write_slider_data(folder: Path) -> None:
+    """Write the core and two small data sets as a script, which a page opened from a file may load."""
+    digits, classes = load_digits(return_X_y=True)
+    roll, along = make_swiss_roll(ROLL_ROWS, random_state=SEED)
+    turns = np.floor(ROLL_COLORS * (along - along.min()) / (np.ptp(along) * 1.0001)).astype(int)
+    scale = [to_hex(colormaps["viridis"](color / (ROLL_COLORS - 1))) for color in range(ROLL_COLORS)]
+    themes = ("light", "dark")
+    sets = {
+        "digits": (digits, classes, {theme: vicinal.plot.palette(10, theme) for theme in themes}),
+        "roll": (roll, turns, dict.fromkeys(themes, scale)),
     }
-    (folder / "digits-graph.js").write_text(f"window.digitsGraph = {json.dumps(data)};\n")
+    data = {
+        "core": _text(zlib.compress(bundled("core.wasm"))),
+        "worker": _text(zlib.compress(bundled("core-worker.js"))),
+        "fixed": {name: DEFAULTS[name] for name in ("negative_sample_rate", "local_connectivity", "set_op_mix_ratio")}
+        | {"supervision": SUPERVISION},
+        "sets": {
+            name: {
+                "n": len(X),
+                "d": X.shape[1],
+                "rows": _text(zlib.compress(X.astype("<f4").tobytes())),
+                "codes": codes.tolist(),
+                "colors": colors,
+            }
+            for name, (X, codes, colors) in sets.items()
+        },
+    }
+    (folder / "slider-data.js").write_text(f"window.sliderData = {json.dumps(data)};\n")
+
+
+def _text(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
 
 
 def write_parameter_maps(folder: Path) -> None:
@@ -87,7 +105,7 @@ def write_site_data(app: Sphinx, error: Exception | None) -> None:
         folder = Path(app.outdir) / "_static" / "pages"
         folder.mkdir(parents=True, exist_ok=True)
         write_digits_page(folder)
-        write_slider_graph(folder)
+        write_slider_data(folder)
         write_parameter_maps(folder)
 
 

@@ -54,6 +54,13 @@ def digits(folder: Path) -> Path:
     )
 
 
+def part(folder: Path) -> Path:
+    data = load_digits()
+    model = vicinal.UMAP(random_state=42).fit(data.data)
+    shown = {"images": data.images, "label": "digit", "title": "Handwritten digits"}
+    return viewer.export(folder / "part.html", model, data.target, interactive=True, **shown)
+
+
 def two_maps(folder: Path) -> Path:
     data = load_digits()
     maps = {
@@ -124,16 +131,24 @@ def opened_stream(folder: Path) -> Iterator[str]:
 
 SELECT = "vicinalPage.state.select(vicinalPage.view.within([[540, 230], [800, 230], [800, 480], [540, 480]]))"
 SELECT_LEFT = "vicinalPage.state.select(vicinalPage.view.within([[60, 140], [260, 140], [260, 320], [60, 320]]))"
+SELECT_PART = """(async () => {
+    while (!vicinalPage.relayout) await new Promise(done => setTimeout(done, 50));
+    const {state, relayout} = vicinalPage;
+    state.select([...state.paint.codes.keys()].filter(row => [1, 7, 8].includes(state.paint.codes[row])));
+    document.querySelector(".settings").open = true;
+    await relayout.laySelectionOut();
+})()"""
 # name: the page, the browser's settings, and what is done on the page
 SHOTS: dict[str, tuple[Page, dict[str, Any], str]] = {
     "page-light": (digits, {**DESKTOP, "color_scheme": "light"}, SELECT),
     "page-phone": (digits, {**PHONE, "color_scheme": "light"}, ""),
+    "page-part": (part, {**DESKTOP, "color_scheme": "light"}, SELECT_PART),
     "page-compare": (two_maps, {**DESKTOP, "color_scheme": "light"}, SELECT_LEFT),
     "page-dark": (clothes, {**DESKTOP, "color_scheme": "dark"}, ""),
     "page-live": (opened_digits, {**DESKTOP, "color_scheme": "light"}, ""),
     "page-stream": (opened_stream, {**DESKTOP, "color_scheme": "light"}, ""),
 }
-TWO_VERSIONS = ("page-light", "page-compare", "page-live", "page-stream")
+TWO_VERSIONS = ("page-light", "page-part", "page-compare", "page-live", "page-stream")
 
 
 def main(names: list[str]) -> None:

@@ -58,6 +58,18 @@ def test_page_shows_pictures_and_neighbors(run: Run) -> None:
     assert (code, "add --html" in err) == (2, True)
 
 
+def test_page_can_lay_out_again(run: Run) -> None:
+    np.save("data.npy", ROWS)
+    outputs = ["-o", "map.csv", "--html", "map.html", "--interactive", "--n-neighbors", "6", "--n-epochs", "20"]
+    code, _, err = run("embed", "data.npy", *outputs)
+    assert code == 0
+    assert re.fullmatch(r"the page can lay out again: 5 neighbors of 60 rows .* the map \d\.\d MB\n", err)
+    meta = json.loads(re.search(r'id="vicinal-meta">(.*?)</script>', Path("map.html").read_text())[1])  # type: ignore[index]
+    assert meta["layout"]["k"] == 6
+    code, _, err = run("embed", "data.npy", "-o", "other.csv", "--interactive")
+    assert (code, "add --html" in err) == (2, True)
+
+
 def test_pixels_that_are_always_empty_belong_to_the_pictures(run: Run) -> None:
     columns = {"corner": np.zeros(len(ROWS)), **{f"p{a}": ROWS[:, a] for a in range(3)}, "last": np.ones(len(ROWS))}
     pl.DataFrame(columns | {"more": ROWS[:, 3]}).write_csv("data.csv")

@@ -13,8 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from chromium import running_chromium
+from sklearn.datasets import load_digits
+
+import vicinal
 
 pytestmark = pytest.mark.nightly
 
@@ -251,25 +255,31 @@ def test_tables_of_the_reference_need_no_scrolling(visit: Any) -> None:
         assert table.evaluate(wider) <= 1
 
 
-def test_sliders_change_the_map(visit: Any) -> None:
-    """More repulsion makes the map larger; without negatives neighbors fall onto each other."""
+def test_sliders_run_the_core(visit: Any) -> None:
+    """The map keeps the neighbors of the data; without repulsion neighbors fall onto each other."""
     one = visit()
     one.open("survey/sliders.html")
-    run = """(epochs) => {
-        const map = document.querySelector(".slider-map").layout;
-        for (let epoch = 0; epoch < epochs; epoch++) map.runEpoch();
-        return map.measure();
-    }"""
+    page = one.page
+    found = "document.querySelector('.slider-map').map"
 
-    def settle(negatives: int) -> dict[str, float]:
-        one.page.locator("input[name=negatives]").fill(str(negatives))
-        return dict(one.page.evaluate(run, 120))
+    def settled(runs: int) -> np.ndarray[Any, Any]:
+        page.wait_for_function(f"{found}?.done && {found}.runs >= {runs}", timeout=120_000)
+        return np.array(page.evaluate(f"[...{found}.places]")).reshape(-1, 2)
 
-    usual = settle(5)
+    digits = load_digits().data
+    usual = settled(1)
     one.picture("sliders")
-    assert settle(30)["radius"] > 1.2 * usual["radius"]
-    assert settle(0)["attraction"] < 0.6 * usual["attraction"]
-    assert "epoch" in one.page.locator(".slider-map .status").inner_text()
+    assert vicinal.quality.trustworthiness(digits, usual) > 0.97
+    page.locator("input[name=repulsion_strength]").fill("0")
+    packed = settled(2)
+    near = [np.median(vicinal.find_neighbors(map, 2).distance[:, 1]) / np.ptp(map) for map in (usual, packed)]
+    assert near[1] < 0.3 * near[0]
+    page.locator("select[name=data]").select_option("roll")
+    page.locator("input[name=repulsion_strength]").fill("1")
+    roll = settled(3)
+    assert len(roll) == 1500
+    assert "epoch 500 of 500" in page.inner_text(".slider-map .status")
+    one.picture("sliders-roll")
 
 
 def test_interactive_page_is_embedded(visit: Any) -> None:

@@ -8,7 +8,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-PAGE = ("body.html", "page.css", "page.html", "page.js", "widget.js")
+PAGE = ("body.html", "page.css", "page.html", "page.js", "widget.js", "interactive.css", "interactive.js")
 CORE = ("core.js", "core-worker.js", "core.wasm")  # the core in browsers
 BUNDLE = [f"vicinal/viewer/static/{name}" for name in (*PAGE, *CORE)]
 IN_BOTH = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]

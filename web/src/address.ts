@@ -15,7 +15,7 @@ export function bindAddress(app: App): void {
   let [timer, restoring] = [0, false];
   let written = discrete(app);
   const write = () => {
-    if (restoring) return;
+    if (restoring || app.part) return;
     const text = `#${described(app)}`;
     const now = discrete(app);
     try {
@@ -37,7 +37,7 @@ export function bindAddress(app: App): void {
     written = discrete(app);
     restoring = false;
   };
-  addEventListener("popstate", () => void restore());
+  addEventListener("popstate", () => void (app.part || restore()));
   if (location.hash.length > 1) void restore();
   app.view.onView(later);
   for (const event of ["paint", "selected", "shown", "theme"] as const) state.listen(event, write);

@@ -23,6 +23,8 @@ export class App {
   readonly card: Card;
   feed: Feed | null = null;
   themeChanged = false;
+  /** Whether some rows are shown as a map of their own: the address names rows of the whole map. */
+  part?: boolean;
   private lassoOn = false;
   private namesOn = true;
   /** Shows the tools that the data allow. */

@@ -39,7 +39,7 @@ function listing(dom: Dom, state: State): () => void {
   const list = el("ul", { className: "classes" });
   const order = state.order();
   for (const code of order) list.append(row(state, state.names[code]!, code));
-  const title = heading(plural(state.paint.classes.names.length, "class", "classes"));
+  const title = heading(plural(order.length - Number(state.paint.classes.missing > 0), "class", "classes"));
   if (order.length > 2) title.append(sorter(state));
   title.append(all);
   section.append(title, list);

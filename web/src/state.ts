@@ -157,7 +157,8 @@ export class State {
 
   /** Returns the classes of the paint in the order of the legend. */
   order(): number[] {
-    const codes = this.names.map((_, code) => code);
+    // a part of a map has some of its classes
+    const codes = [...this.counts.keys()].filter((code) => this.counts[code]);
     if (this.legendOrder === "size") return codes.sort((a, b) => this.counts[b]! - this.counts[a]! || a - b);
     if (this.legendOrder === "name") return codes;
     const first = new Map<number, number>();

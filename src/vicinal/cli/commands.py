@@ -152,7 +152,7 @@ def embed(
     outputs = OutputFiles(output, **more)
     outputs.check(file, shape["n_components"], force)
     if outputs.html is None and any(on_page.values()):
-        raise ValueError("--images and --neighbors are about the page: add --html")
+        raise ValueError("--images, --neighbors and --interactive are about the page: add --html")
     if cluster is not None or memory_limit is not None:
         named = {"--label": columns.label, "--id": columns.ids, "--hover": columns.display, "--value": columns.values}
         written = {"--html": outputs.html, "--report": outputs.report, "--model": outputs.model}

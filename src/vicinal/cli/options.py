@@ -117,6 +117,9 @@ Near = Annotated[
     int | None,
     typer.Option("--neighbors", metavar="N", min=1, help="Store N neighbors of every row in the page, to draw them."),
 ]
+Interactive = Annotated[
+    bool, typer.Option("--interactive", help="The page can lay out again, with other parameters or selected rows.")
+]
 Report = Annotated[Path | None, typer.Option(help="Also measure quality and reliability and write a report (.json).")]
 SavedModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model saved by `embed --model`.")]
 SavedModel = Annotated[Path | None, typer.Option(help="Also save the model (.vicinal), for `transform`.")]
@@ -266,9 +269,9 @@ def more_outputs(png: Png = None, html: Html = None, report: Report = None, mode
     return {"png": png, "html": html, "report": report, "model": model}
 
 
-def on_page(images: Images = None, neighbors: Near = None) -> dict[str, Any]:
-    """Return what the page shows beside the columns."""
-    return {"images": images, "neighbors": neighbors}
+def on_page(images: Images = None, neighbors: Near = None, interactive: Interactive = False) -> dict[str, Any]:
+    """Return what the page shows and can do beside the columns."""
+    return {"images": images, "neighbors": neighbors, "interactive": interactive}
 
 
 Chosen = Annotated[ColumnChoice, Group(choose_columns)]

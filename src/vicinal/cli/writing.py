@@ -105,6 +105,7 @@ class OutputFiles:
     def _write_page(self, path: Path, result: FitResult, shown: Mapping[str, Any]) -> None:
         from vicinal.viewer.export import neighbor_table, write_page
         from vicinal.viewer.packing import has_neighbors, pack
+        from vicinal.viewer.relayout import size_line, with_layout
 
         on_page = self.on_page or {}
         near = on_page.get("neighbors")
@@ -112,7 +113,11 @@ class OutputFiles:
             print(f"a {type(result.model).__name__} keeps no neighbors: the page shows none", file=sys.stderr)
             near = None
         table = neighbor_table(result.model, near)
-        write_page(path, pack(result.embedding, **shown, images=on_page.get("images"), neighbors=table))
+        packed = pack(result.embedding, **shown, images=on_page.get("images"), neighbors=table)
+        if on_page.get("interactive"):
+            packed = with_layout(packed, result.model, True)
+            print(size_line(packed), file=sys.stderr)
+        write_page(path, packed)
 
     def announce(self, result: FitResult, shape: tuple[int, ...], matrix: str = "") -> None:
         """Print the measures, the times and the paths, unless the map goes to standard output.

@@ -89,6 +89,32 @@ class Neighbors(Movable, arrays=("index", "distance")):
             return self
         return replace(self, index=self.index[:, :k], distance=self.distance[:, :k]).on(self.place)
 
+    def among(self, rows: NDArray[np.integer[Any]]) -> Neighbors:
+        """Return the table of some rows among themselves, numbered from 0 in their order; missing neighbors come last.
+
+        Parameters
+        ----------
+        rows : array of int
+            Numbers of distinct rows, ascending.
+
+        Returns
+        -------
+        neighbors : Neighbors
+            It has the same number of columns, or as many as there are rows.
+        """
+        rows = np.asarray(rows)
+        if rows.ndim != 1 or rows.dtype.kind not in "iu" or (np.diff(rows) <= 0).any():
+            raise ValueError("rows must be ascending row numbers")
+        if len(rows) and not 0 <= rows[0] <= rows[-1] < self.n:
+            raise ValueError(f"rows must be numbers from 0 to {self.n - 1}, got {rows[0]} to {rows[-1]}")
+        number = np.full(self.n + 1, -1, dtype=np.int32)
+        number[rows] = np.arange(len(rows), dtype=np.int32)
+        index = number[self.index[rows]]
+        distance = np.where(index < 0, np.inf, self.distance[rows]).astype(np.float32)
+        order = np.argsort(index < 0, axis=1, kind="stable")[:, : len(rows)]
+        index, distance = (np.take_along_axis(one, order, axis=1) for one in (index, distance))
+        return replace(self, index=index, distance=distance).on(self.place)
+
     def within(self, distance: float) -> Neighbors:
         """Return the table without neighbors at or beyond ``distance``, up to the rounding error of distances."""
         far = self.distance >= distance * (1.0 - ROUNDING)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from vicinal.files.atomic import StagedFiles
 from vicinal.plot.annotations import coordinates
 from vicinal.plot.points import aligned, map_names
+from vicinal.viewer.bundle import bundled_text
+from vicinal.viewer.new_rows import RowsKept
 from vicinal.viewer.packing import Packed, neighbors_of, pack, row_columns
+from vicinal.viewer.relayout import size_line, with_layout
 
 
 def export(
@@ -30,6 +32,8 @@ def export(
     color_by: str | None = None,
     clusters: bool = True,
     neighbors: Any = False,
+    interactive: bool | int = False,
+    rows: RowsKept | None = None,
 ) -> Path:
     """Write an interactive page of a map: zoom, hover, search, color by any column, select, export.
 
@@ -65,13 +69,26 @@ def export(
     neighbors : bool, int or array [rows, k], default=False
         Whether the page can draw the nearest rows in the data of a point: those that a fitted model keeps (True: 8), or
         a table of row numbers. A neighbor takes 1 to 4 bytes per row; a table above 16 MiB keeps fewer neighbors.
+    interactive : bool or int, default=False
+        Whether the page of a fitted model can lay out selected rows or the whole map again, with other parameters, by
+        the compiled core. The neighbors of the rows travel with it, about 5 bytes each: those of the fit (True: at most
+        30), or this number. The size is printed before the file is written.
+    rows : {"float16"}, int or None, default=None
+        How the rows of the model travel with an interactive page, so that readers can place new rows: their values, or
+        this many principal components. By default they do not travel.
     """
     path = Path(path)
+    if rows is not None and interactive is False:
+        raise ValueError(f"rows={rows!r} is for new rows, which only an interactive page places: add interactive=True")
     columns = row_columns(labels, values, hover, ids, label)
     name = path.stem if title is None else title
     shown: dict[str, Any] = {"theme": theme, "color_by": color_by, "clusters": clusters}
     near = neighbor_table(embedding, neighbors)
-    return write_page(path, pack(embedding, columns, images=images, title=name, neighbors=near, **shown))
+    packed = pack(embedding, columns, images=images, title=name, neighbors=near, **shown)
+    if interactive is not False:
+        packed = with_layout(packed, embedding, interactive, rows)
+        print(size_line(packed))
+    return write_page(path, packed)
 
 
 def neighbor_table(embedding: Any, neighbors: Any) -> Any:
@@ -150,18 +167,14 @@ def _about(text: str) -> str:
 
 def page(packed: Packed) -> str:
     """Return the HTML of a packed map."""
+    bundle = "interactive" if "layout" in packed.meta else "page"
     parts = {
         "title": html.escape(str(packed.meta["title"])),
-        "style": static_text("page.css"),
-        "body": static_text("body.html").replace(COUNT, COUNT + _about(packed.meta.get("about") or "")),
+        "style": bundled_text(f"{bundle}.css"),
+        "body": bundled_text("body.html").replace(COUNT, COUNT + _about(packed.meta.get("about") or "")),
         "data": packed.html(),
         # only these two sequences could end a script element or start a comment in it
-        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", static_text("page.js")),
+        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", bundled_text(f"{bundle}.js")),
     }
     # a single pass, so that text inserted for one field is not taken for another field
-    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], static_text("page.html"))
-
-
-def static_text(name: str) -> str:
-    """Return the content of a file of the built page."""
-    return (resources.files("vicinal.viewer") / "static" / name).read_text(encoding="utf-8")
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], bundled_text("page.html"))

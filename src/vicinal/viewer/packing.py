@@ -255,12 +255,20 @@ def _packed_neighbors(neighbors: NDArray[Any], n: int) -> tuple[dict[str, int], 
     bad = np.flatnonzero(((neighbors < 0) | (neighbors >= n)).any(axis=1))
     if len(bad):
         raise ValueError(f"neighbors must be row numbers from 0 to {n - 1}; those of row {bad[0]} are not")
-    width = max(1, (int(n - 1).bit_length() + 7) // 8)
+    width = row_bytes(n)
     k = min(neighbors.shape[1], max(1, MOST_NEIGHBOR_BYTES // (n * width)))
-    numbers = np.ascontiguousarray(neighbors[:, :k].T, dtype="<u4")
-    # [neighbor, row, byte] to [byte, neighbor, row]
-    planes = numbers.view(np.uint8).reshape(k, n, 4)[..., :width].transpose(2, 0, 1)
-    return {"k": k, "bytes": width}, compressed(planes)
+    return {"k": k, "bytes": width}, compressed(byte_planes(neighbors[:, :k], width))
+
+
+def row_bytes(n: int) -> int:
+    """Return the bytes that the number of one of ``n`` rows needs."""
+    return max(1, (int(n - 1).bit_length() + 7) // 8)
+
+
+def byte_planes(numbers: NDArray[Any], width: int) -> NDArray[np.uint8]:
+    """Return whole numbers [rows, k] byte by byte, the lowest bytes first: [width, k, rows]."""
+    turned = np.ascontiguousarray(numbers.T, dtype="<u4")
+    return turned.view(np.uint8).reshape(*turned.shape, 4)[..., :width].transpose(2, 0, 1)
 
 
 UNLABELED = -1

@@ -11,7 +11,8 @@ from typing import Any
 import anywidget
 import traitlets
 
-from vicinal.viewer.export import page, static_text
+from vicinal.viewer.bundle import bundled_text
+from vicinal.viewer.export import page
 from vicinal.viewer.notebook import OfflinePage
 from vicinal.viewer.packing import Packed
 
@@ -45,7 +46,7 @@ class MapWidget(anywidget.AnyWidget):
     def of(cls, packed: Packed, ids: list[Any], height: int, picture: Callable[[], bytes]) -> MapWidget:
         """Create the widget of a packed map; ``picture`` draws a still picture of it."""
         widget = cls(
-            _esm=static_text("widget.js"),
+            _esm=bundled_text("widget.js"),
             _meta=json.dumps(packed.meta, allow_nan=False),
             color_by=packed.meta["color"],
             height=height,

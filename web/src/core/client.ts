@@ -45,6 +45,11 @@ export class VicinalWorker {
     return new RemoteMap(this, await this.ask<FitResult>({ does: "fit", rows, options, every, lookAt }, how));
   }
 
+  /** A map that was made before: of rows with their neighbors and places. */
+  async adopt(rows: Rows, neighbors: Neighbors, embedding: Float32Array, options: FitOptions = {}): Promise<RemoteMap> {
+    return new RemoteMap(this, await this.ask<FitResult>({ does: "adopt", rows, neighbors, embedding, options }));
+  }
+
   neighbors(rows: Rows, options: FitOptions = {}): Promise<Neighbors> {
     return this.ask({ does: "neighbors", rows, options });
   }

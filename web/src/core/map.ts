@@ -98,10 +98,13 @@ export class Vicinal {
 
   /**
    * First places [n][nComponents]: eigenvectors of the graph, or random ones. The components of a disconnected graph are
-   * put side by side, by the principal components of their means if there are rows.
+   * put side by side, by the principal components of their means if there are rows. Places that are given as `init` are
+   * scaled to the box of a start.
    */
   start(graph: Graph, options: FitOptions = {}, rows?: Rows): Float32Array {
     const checked = checkOptions(options), dim = checked.nComponents, size = graph.n * dim;
+    const given = givenStart(checked, graph.n);
+    if (given) return given;
     const table = rows === undefined ? undefined : checkRows(rows);
     const places = withGraph(this.core, graph, (edges, memory) => {
       const out = memory.room(4 * size), seed = seedOf(this.core, checked);
@@ -113,6 +116,17 @@ export class Vicinal {
       return memory.floats(out, size);
     });
     return checked.method === "tsne" ? narrowed(places, dim) : places;
+  }
+
+  /** A map that was made before: of rows with their neighbors and places; `transform` places new rows in it. */
+  adopt(rows: Rows, neighbors: Neighbors, embedding: Float32Array, options: FitOptions = {}): FittedMap {
+    const checked = checkOptions(options), table = checkRows(rows);
+    if (neighbors.n !== table.n || embedding.length !== table.n * checked.nComponents) {
+      throw new RangeError(`neighbors and embedding must be those of ${table.n} rows`);
+    }
+    const graph = this.graph(neighbors, options), limit = checked.disconnectionDistance ?? unrelatedDistance(checked.metric, table);
+    const index = new Index(this.core, table, checked.metric, seedOf(this.core, checked));
+    return new FittedMap(this.core, index, new KnownRows(this.core, table), checked, neighbors, graph, embedding, limit);
   }
 
   /** A layout of a graph in steps. densMAP needs the `neighbors` of the graph. */

@@ -8,6 +8,7 @@ import type { FitOptions, LayoutOptions, Rows } from "./options";
 export type Request =
   | { does: "load"; source: BufferSource | WebAssembly.Module }
   | { does: "fit"; rows: Rows; options: FitOptions; every: number; lookAt: boolean }
+  | { does: "adopt"; rows: Rows; neighbors: Neighbors; embedding: Float32Array; options: FitOptions }
   | { does: "transform"; map: number; rows: Rows }
   | { does: "neighbors"; rows: Rows; options: FitOptions }
   | { does: "graph"; neighbors: Neighbors; options: FitOptions }

@@ -65,6 +65,10 @@ export function serve(send: Send): (asked: Asked) => Promise<void> {
         return core().start(asked.graph, asked.options, asked.rows);
       case "fit":
         return fitted(asked);
+      case "adopt": {
+        const map = core().adopt(asked.rows, asked.neighbors, asked.embedding, asked.options);
+        return { map: keep(map), ...described(map) } satisfies FitResult;
+      }
       case "layout": {
         const layout = core().layout(asked.graph, asked.start, asked.options, asked.neighbors);
         return { layout: keep(layout), nEpochs: layout.nEpochs } satisfies LayoutResult;
@@ -98,8 +102,8 @@ export function serve(send: Send): (asked: Asked) => Promise<void> {
       steps.abandon();
       throw error;
     }
-    const map = steps.finish(), { n, nComponents, embedding, graph, neighbors, isolated } = map;
-    return { map: keep(map), n, nComponents, embedding, graph, neighbors, isolated };
+    const map = steps.finish();
+    return { map: keep(map), ...described(map) };
   }
 
   return async (asked) => {
@@ -116,6 +120,10 @@ export function serve(send: Send): (asked: Asked) => Promise<void> {
       cancelled.delete(asked.call);
     }
   };
+}
+
+function described({ n, nComponents, embedding, graph, neighbors, isolated }: FittedMap): Omit<FitResult, "map"> {
+  return { n, nComponents, embedding, graph, neighbors, isolated };
 }
 
 /** Resolves after the messages that wait have been heard. Unlike a timer, a message is not delayed. */

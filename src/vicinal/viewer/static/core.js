@@ -870,16 +870,24 @@ var L = class e {
 		}
 	}
 	start(e, t = {}, n) {
-		let r = a(t), i = r.nComponents, o = e.n * i, c = n === void 0 ? void 0 : s(n), l = m(this.core, e, (t, n) => {
+		let r = a(t), i = r.nComponents, o = e.n * i, c = U(r, e.n);
+		if (c) return c;
+		let l = n === void 0 ? void 0 : s(n), u = m(this.core, e, (t, n) => {
 			let a = n.room(4 * o), s = _(this.core, r);
 			if (r.init === "random") this.core.call("start_random", e.n, i, s, a);
 			else {
-				let e = c === void 0 ? 0 : n.put(c.data);
-				this.core.call("start_spectral", t, e, c?.columns ?? 0, i, s, a);
+				let e = l === void 0 ? 0 : n.put(l.data);
+				this.core.call("start_spectral", t, e, l?.columns ?? 0, i, s, a);
 			}
 			return n.floats(a, o);
 		});
-		return r.method === "tsne" ? G(l, i) : l;
+		return r.method === "tsne" ? G(u, i) : u;
+	}
+	adopt(e, t, n, r = {}) {
+		let i = a(r), o = s(e);
+		if (t.n !== o.n || n.length !== o.n * i.nComponents) throw RangeError(`neighbors and embedding must be those of ${o.n} rows`);
+		let c = this.graph(t, r), l = i.disconnectionDistance ?? F(i.metric, o), u = new P(this.core, o, i.metric, _(this.core, i));
+		return new R(this.core, u, new z(this.core, o), i, t, c, n, l);
 	}
 	layout(e, t, n = {}, r) {
 		return new M(this.core, e, t, a(n), r);
@@ -1052,6 +1060,15 @@ var K = class e {
 			every: r,
 			lookAt: i
 		}, n));
+	}
+	async adopt(e, t, n, r = {}) {
+		return new q(this, await this.ask({
+			does: "adopt",
+			rows: e,
+			neighbors: t,
+			embedding: n,
+			options: r
+		}));
 	}
 	neighbors(e, t = {}) {
 		return this.ask({

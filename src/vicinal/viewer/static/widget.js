@@ -60,15 +60,15 @@ var p = {
 	fit: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
 	lasso: "M8 2.5c3.3 0 5.8 1.7 5.8 4s-2.5 4-5.8 4-5.8-1.7-5.8-4 2.5-4 5.8-4zM5 10c-.9.5-1 2 .2 2.2 1.3.2 1.6 1.3.6 2",
 	"show-names": "M3 4.5V3h10v1.5M8 3v10M6 13h4",
-	density: "M8 2c4 0 6.2 2.3 6.2 5.4S12 14 8 14s-6.2-3.4-6.2-6.4S4 2 8 2zM8 5.2c2 0 3.2 1 3.2 2.6S10 10.6 8.2 10.6 5 9.400 5 7.900 6.200 5.200 8 5.200z",
-	near: "M8 8L3.2 4M8 8l5-3.500M8 8l-2.500 5M8 8l4.500 3.500M8 6.400a1.600 1.600 0 1 0 0 3.200 1.600 1.600 0 1 0 0-3.200",
-	smaller: "M8 6.6a1.4 1.4 0 1 0 0 2.8 1.4 1.4 0 1 0 0-2.8",
-	larger: "M8 3.5a4.5 4.5 0 1 0 0 9 4.5 4.5 0 1 0 0-9",
-	save: "M8 2.5v7M5 7l3 3 3-3M3 11.500v2h10v-2",
-	theme: "M8 2.5a5.5 5.5 0 1 0 0 11 5.5 5.5 0 1 0 0-11M8 2.5v11M8 5l3.5 1.5M8 8h5.4M8 11l3.5-1.2",
-	help: "M5.800 6.200a2.200 2.200 0 1 1 3.300 1.900c-.8.5-1.1.9-1.1 1.700M8 12.200v.1",
+	density: "M8 2c4 0 6.2 2.3 6.2 5.4S12 14 8 14s-6.2-3.4-6.2-6.4S4 2 8 2zM8 5.2c2 0 3.2 1 3.2 2.6S10 10.6 8.2 10.6 5 9.4 5 7.9 6.2 5.2 8 5.2z",
+	near: "M8 8L3.2 4M8 8l5-3.5M8 8l-2.5 5M8 8l4.5 3.5M8 6.4a1.6 1.6 0 100 3.2 1.6 1.6 0 100-3.2",
+	smaller: "M8 6.6a1.4 1.4 0 100 2.8 1.4 1.4 0 100-2.8",
+	larger: "M8 3.5a4.5 4.5 0 100 9 4.5 4.5 0 100-9",
+	save: "M8 2.5v7M5 7l3 3 3-3M3 11.5v2h10v-2",
+	theme: "M8 2.5a5.5 5.5 0 100 11 5.5 5.5 0 100-11M8 2.5v11M8 5l3.5 1.5M8 8h5.4M8 11l3.5-1.2",
+	help: "M5.8 6.2a2.2 2.2 0 113.3 1.9c-.8.5-1.1.9-1.1 1.7M8 12.2v.1",
 	"panel-toggle": "M2.5 3h11v10h-11zM9.8 3v10",
-	search: "M7 2.8a4.2 4.2 0 1 0 0 8.4 4.2 4.2 0 1 0 0-8.4M10.2 10.2l3.3 3.3",
+	search: "M7 2.8a4.2 4.2 0 100 8.4 4.2 4.2 0 100-8.4M10.2 10.2l3.3 3.3",
 	pause: "M5.5 3.5v9M10.5 3.5v9",
 	play: "M5 3l8 5-8 5z"
 };
@@ -726,7 +726,7 @@ function Ne(t, n) {
 	s.onclick = () => n.showAll();
 	let c = e("ul", { className: "classes" }), l = n.order();
 	for (let e of l) c.append(Ve(n, n.names[e], e));
-	let u = N(o(n.paint.classes.names.length, "class", "classes"));
+	let u = N(o(l.length - Number(n.paint.classes.missing > 0), "class", "classes"));
 	return l.length > 2 && u.append(Ie(n)), u.append(s), r.append(u, c), () => {
 		s.disabled = !n.filtered;
 		let e = n.paint.colors(n.themeName);
@@ -2401,7 +2401,7 @@ var K = {
 		}
 	}
 	order() {
-		let e = this.names.map((e, t) => t);
+		let e = [...this.counts.keys()].filter((e) => this.counts[e]);
 		if (this.legendOrder === "size") return e.sort((e, t) => this.counts[t] - this.counts[e] || e - t);
 		if (this.legendOrder === "name") return e;
 		let t = /* @__PURE__ */ new Map();
@@ -3528,6 +3528,7 @@ var $ = "together", oi = 700, si = class {
 	card;
 	feed = null;
 	themeChanged = !1;
+	part;
 	lassoOn = !1;
 	namesOn = !0;
 	updateTools = () => {};
