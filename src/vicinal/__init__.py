@@ -46,7 +46,7 @@ PUBLIC = {
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "areas", "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout",
+    "areas", "atlas", "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout",
     "neighbors", "parametric", "pipeline", "plot", "quality", "runtime", "scverse", "umap_", "viewer",
 )  # fmt: skip
 # umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.

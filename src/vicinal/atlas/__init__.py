@@ -1,1 +1,1 @@
-"""A folder with versions of one map that grows, changes and forgets, and that people still recognize."""
+"""An atlas: versions of one map, which people still recognize while its rows come, change and go."""
