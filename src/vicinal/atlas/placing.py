@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
@@ -54,13 +56,25 @@ def place_batch(
     island[same >= 0] = INSIDE
     apart = island != INSIDE
     if apart.any():
-        places[apart] = place_territory(fitted, rows[apart], island[apart], held, np.concatenate([everyone, places[~apart]]))
+        places[apart] = place_territory(
+            fitted, rows[apart], island[apart], held, np.concatenate([everyone, places[~apart]])
+        )
         area[apart] = NOISE
     equal = np.flatnonzero(same >= 0)
     places[equal] = fitted.embedding[same[equal]]  # type: ignore[index]
     cost = edge_costs(edges, places, fitted.reference_places, fitted)
     cost[apart] = 0.0
     return Placed(numbers, places, area.astype(np.int32), island, cost)
+
+
+def placed_fit(model: Any, numbers: NDArray[np.int64], labels: NDArray[np.int32]) -> Placed:
+    """Return where the rows of a fit are, with the mean attraction of their edges."""
+    fitted: FittedMap = model.map_
+    n, places = fitted.data.n, fitted.embedding
+    assert places is not None
+    own = edge_costs(fitted.graph.to_scipy(), fitted.reference_places, fitted.reference_places, fitted)
+    cost = own[np.maximum(fitted.selection.position, 0)]
+    return Placed(numbers, places, labels, np.zeros(n, dtype=np.int32), cost)
 
 
 def edge_costs(edges: csr_matrix, heads: Places, tails: Places, fitted: FittedMap) -> NDArray[np.float32]:

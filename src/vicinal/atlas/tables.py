@@ -236,7 +236,9 @@ def columns_of_table(columns: Sequence[Column]) -> dict[str, list[Any]]:
     from vicinal.files.data_table import Role
 
     roles = (Role.FEATURE, Role.ID, Role.IGNORED)
-    return {one.name: np.asarray(one.values).tolist() for one in columns if one.values is not None and one.role not in roles}
+    return {
+        one.name: np.asarray(one.values).tolist() for one in columns if one.values is not None and one.role not in roles
+    }
 
 
 def notes(columns: pl.DataFrame, n: int) -> NDArray[np.uint64]:

@@ -1,14 +1,14 @@
 """New territory: rows that fit nowhere in a map, found together and drawn apart.
 
 A row alone says little: held-out rows of a known class lie farther from it than its own rows lie from each other. A
-batch of rows says more. Let n be the rows of the fit and m those of the batch, and let s be the share of the batch among
-the k nearest rows of a row, of both together. If the batch is like the fit, s/(1 - s) is m/n on average. Otherwise the
-part of the density around the row that the fit does not explain is
+batch of rows says more. Let n be the rows of the fit and m those of the batch, and let s be the share of the batch
+among the k nearest rows of a row, of both together. If the batch is like the fit, s/(1 - s) is m/n on average.
+Otherwise the part of the density around the row that the fit does not explain is
 
     novelty = 1 - m (1 - s) / (n s)
 
-Rows are *seeds* if their novelty is at least SEED, from at least a third of k rows of the batch, and at least a third of
-their nearest rows of the batch are such too: a batch like the fit has none. From the seeds territory grows to rows
+Rows are *seeds* if their novelty is at least SEED, from at least a third of k rows of the batch, and at least a third
+of their nearest rows of the batch are such too: a batch like the fit has none. From the seeds territory grows to rows
 with a novelty of at least GROWN, from the mean of s over the row and its nearest rows of the batch, if enough of these
 belong to it. Rows of earlier territory count as rows of the batch and are seeds.
 
@@ -162,9 +162,7 @@ def _islands(
     return island
 
 
-def place_territory(
-    fitted: FittedMap, rows: Rows, island: NDArray[np.int32], held: Held, everyone: Places
-) -> Places:
+def place_territory(fitted: FittedMap, rows: Rows, island: NDArray[np.int32], held: Held, everyone: Places) -> Places:
     """Return places for the rows of a batch in new territory: rows join islands that exist, others get their own room.
 
     Parameters

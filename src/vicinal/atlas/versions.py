@@ -66,6 +66,8 @@ class Manifest:
         Neighbors of the rows of the fit. A version whose table was deleted to save room finds them again.
     areas : tuple of dict
         Name and place of each area.
+    resolution : float or None
+        That of the areas (:class:`vicinal.areas.layers.Layer`).
     record : dict
         What the change did, in numbers.
     """
@@ -81,6 +83,7 @@ class Manifest:
     pieces: tuple[str, ...]
     table: str | None = None
     areas: tuple[dict[str, Any], ...] = ()
+    resolution: float | None = None
     record: dict[str, Any] = field(default_factory=dict)
 
     def names(self) -> set[str]:
@@ -136,7 +139,9 @@ class Folder:
         try:
             read = json.loads(path.read_bytes())
             if read["format"] > FORMAT:
-                raise AtlasError(f"{path} has format {read['format']}, this version reads up to {FORMAT}: update vicinal")
+                raise AtlasError(
+                    f"{path} has format {read['format']}, this version reads up to {FORMAT}: update vicinal"
+                )
             head = Head(int(read["version"]), {int(number): name for number, name in read["versions"].items()})
             if head.version not in head.versions or any(Path(name).name != name for name in head.versions.values()):
                 raise ValueError("the newest version has no manifest")
