@@ -316,7 +316,7 @@ class Atlas:
         ids : array [rows], optional
             By default the numbers that follow the largest id, if all ids are numbers.
         columns : data frame or mapping, optional
-            Further columns of the rows.
+            Further columns of the rows. Without them, rows that were there before keep theirs.
         deleted : sequence, optional
             Ids of rows that go. Older versions keep them: :meth:`forget` removes them from there too.
         at : datetime, optional
@@ -332,18 +332,23 @@ class Atlas:
             self.refresh()
             X = self.model.check_new_rows(_dense(rows))
             given = self._next_ids(len(X)) if ids is None else check_ids(ids, len(X))
-            frame, gone = as_columns(columns, len(X)), self._positions(deleted, "deleted")
+            gone = self._positions(deleted, "deleted")
+            frame = None if columns is None else as_columns(columns, len(X))
             if len(gone) and len(set(self.ids[gone].tolist()) & set(given.tolist())):
                 both = next(iter(set(self.ids[gone].tolist()) & set(given.tolist())))
                 raise ValueError(f"deleted has {both!r}, which is also an id of the new rows")
             return self._append(X, given, frame, gone, _time(at))
 
     def _append(
-        self, X: NDArray[Any], ids: NDArray[Any], frame: pl.DataFrame, gone: NDArray[np.int64], when: str
+        self, X: NDArray[Any], ids: NDArray[Any], frame: pl.DataFrame | None, gone: NDArray[np.int64], when: str
     ) -> dict[str, Any]:
         known = self._find(ids)
-        entries = Entries(np.zeros(len(X), dtype=np.int64), ids, hash_rows(X), notes(frame, len(X)))
         there = known >= 0
+        if frame is None:
+            frame, note = self._columns_of(known), np.where(there, self._entries.note[known], 0).astype(np.uint64)
+        else:
+            note = notes(frame, len(X))
+        entries = Entries(np.zeros(len(X), dtype=np.int64), ids, hash_rows(X), note)
         same = there & (self._entries.key[known] == entries.key)
         skipped = same & (self._entries.note[known] == entries.note)
         stored = np.flatnonzero(~skipped)
@@ -385,10 +390,21 @@ class Atlas:
         self._publish(following, placed, self._model)
         return following.record
 
+    def _columns_of(self, known: NDArray[np.int64]) -> pl.DataFrame:
+        """Return the further columns of rows that were there before, by their positions; nothing for others (-1)."""
+        there = known >= 0
+        old = read_columns(self._chunk_paths(self._manifest), self._placed.row[known[there]])
+        if not old.width or not there.any():
+            return as_columns(None, len(known))
+        line = np.full(len(known), None, dtype=object)
+        line[there] = range(int(there.sum()))
+        return old.select(require_polars().all().gather(line.tolist()))
+
     def _place(self, X: NDArray[Any], numbers: NDArray[np.int64], left: NDArray[np.bool_]) -> Placed:
-        fit = self._fit_rows()
-        held = self._territory_rows(left)
-        return place_batch(self.model.map_, X, numbers, areas=fit.area, held=held, everyone=self.embedding[left])
+        fit, held = self._fit_rows(), self._territory_rows(left)
+        since = int((~np.isin(self._placed.row[left], fit.row)).sum()) + len(X)
+        everyone = self.embedding[left]
+        return place_batch(self.model.map_, X, numbers, areas=fit.area, held=held, everyone=everyone, since=since)
 
     def _territory_rows(self, left: NDArray[np.bool_]) -> Held:
         """Return the rows of new territory that stay."""
@@ -418,7 +434,7 @@ class Atlas:
         given = check_ids(list(ids), len(list(ids)), name)
         found = self._find(given)
         if (found < 0).any():
-            raise ValueError(f"{name} has {given[np.argmin(found)]!r}, which no row of the atlas has as its id")
+            raise ValueError(f"{name} has {given.tolist()[int(np.argmin(found))]!r}, which no row of the atlas has as its id")
         return found
 
     def _next_ids(self, n: int) -> NDArray[Any]:
@@ -479,10 +495,10 @@ class Atlas:
             given = check_ids(ids, X.shape[0])
             found = self._find(given)
             if (found < 0).any():
-                raise ValueError(f"ids has {given[np.argmin(found)]!r}, which no row of the atlas has as its id")
+                raise ValueError(f"ids has {given.tolist()[int(np.argmin(found))]!r}, which no row of the atlas has as its id")
             if len(found) < len(self.ids):
                 missing = np.setdiff1d(np.arange(len(self.ids)), found)
-                raise ValueError(f"ids misses {len(missing)} rows of the atlas, the first {self.ids[missing[0]]!r}")
+                raise ValueError(f"ids misses {len(missing)} rows of the atlas, the first {self.ids.tolist()[int(missing[0])]!r}")
             X, when = X[np.argsort(found)], _time(at)
             model = self._unfitted() if estimator is None else checked_estimator(estimator)
             if estimator is None:

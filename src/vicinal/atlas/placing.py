@@ -29,6 +29,7 @@ def place_batch(
     areas: NDArray[np.int32],
     held: Held,
     everyone: Places,
+    since: int,
 ) -> Placed:
     """Place a batch of rows in the map of the last fit, which stays as it is.
 
@@ -45,12 +46,14 @@ def place_batch(
         Rows of new territory that came since the fit.
     everyone : array
         The places of all rows of the atlas.
+    since : int
+        Rows that came since the fit, those of the batch included.
     """
     known, keys = query(fitted, rows), hash_rows(rows, fitted.data.n_jobs)
     places, graph = place_among(fitted, known, keys)
     edges = graph.to_scipy()
     area, _ = majority(shares(edges, areas, int(areas.max(initial=NOISE)) + 1))
-    island, _ = find_territory(fitted, rows, known, held)
+    island = find_territory(fitted, rows, known, held, since)
     island[graph.isolated() & (island == INSIDE)] = LONE
     same = fitted.data.duplicates.find(rows, keys)
     island[same >= 0] = INSIDE
