@@ -147,7 +147,13 @@ def day_in_new_process(data: np.ndarray, folder: Path) -> Report:
     cold = perf_counter() - start
     extra = resident("VmHWM") - before
     fitted = model.map_
-    arrays = [fitted.data.rows, fitted.embedding, fitted.neighbors.index, fitted.neighbors.distance, *fitted.graph.edges]
+    arrays = [
+        fitted.data.rows,
+        fitted.embedding,
+        fitted.neighbors.index,
+        fitted.neighbors.distance,
+        *fitted.graph.edges,
+    ]
     return {
         "open_seconds": opened,
         "append_seconds": cold,

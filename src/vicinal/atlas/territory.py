@@ -60,9 +60,7 @@ class Held:
         return len(self.island)
 
 
-def find_territory(
-    fitted: FittedMap, rows: Rows, known: Neighbors, held: Held, since: int
-) -> NDArray[np.int32]:
+def find_territory(fitted: FittedMap, rows: Rows, known: Neighbors, held: Held, since: int) -> NDArray[np.int32]:
     """Return for each row of a batch whether it fits (0), its island (-1 if it is lone), and its company.
 
     Parameters
