@@ -13,6 +13,7 @@ __version__ = "0.2.0.dev0"
 # The module of every public name.
 PUBLIC = {
     "AlignedUMAP": "estimators.aligned",
+    "Atlas": "atlas.atlas",
     "Clusters": "estimators.clustering",
     "DensMAP": "estimators.umap",
     "FullLayout": "layout.full",
@@ -71,6 +72,7 @@ __all__ = sorted(PUBLIC)
 __path__.append(f"{__path__[0]}/compat")
 
 if TYPE_CHECKING:
+    from vicinal.atlas.atlas import Atlas as Atlas
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.clustering import Clusters as Clusters
     from vicinal.estimators.clustering import clusters as clusters
