@@ -17,6 +17,7 @@ const MOST_ARROWS = 300;
 const SHORTEST = 5;
 const HEAD = 5;
 const WAY_MS = 1800;
+const ON_THE_WAY = "way";
 const STEPS = 100;
 const COME = ["born", "grown", "split off"];
 const GO = ["gone", "shrunk", "absorbed", "divided"];
@@ -76,7 +77,8 @@ class Versions {
   }
 
   private arrived(): void {
-    if (this.app.shownMaps !== TOGETHER) this.share = Number(this.app.shownMaps);
+    const { shownMaps } = this.app;
+    if (shownMaps !== TOGETHER && shownMaps !== ON_THE_WAY) this.share = Number(shownMaps);
     this.slider.value = String(this.share * STEPS);
     this.drawArrows();
   }
@@ -89,8 +91,10 @@ class Versions {
     this.share = share;
     this.slider.value = String(Math.round(share * STEPS));
     view.put(share === 0 ? old : share === 1 ? now : between(old, now, share));
+    // neither map is shown, so that the buttons of both lead to them
+    this.app.shownMaps = ON_THE_WAY;
+    for (const button of this.app.dom.all("#maps button")) button.setAttribute("aria-pressed", "false");
     if (share === 0 || share === 1) {
-      // the buttons of the maps say which one is shown
       await this.app.showMaps(String(share));
       names.locate();
     }
@@ -133,6 +137,8 @@ class Versions {
     if (told.length) section.append(this.listing(told));
     if (kept.length) section.append(el("details", { open: told.length === 0 }, el("summary", { textContent: `${count(kept.length)} unchanged areas` }), this.listing(kept)));
     dom.get("find").before(section);
+    // a narrow page begins with the old version
+    this.arrived();
   }
 
   private listing(changes: AreaChange[]): HTMLElement {

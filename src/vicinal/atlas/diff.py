@@ -33,6 +33,7 @@ from vicinal.atlas.areas import (
     match_areas,
     shared_rows,
 )
+from vicinal.atlas.snapshot import Snapshot
 from vicinal.files.data_table import Column, Role
 from vicinal.plot.annotations import Floats, coordinates
 from vicinal.viewer.export import write_page
@@ -71,6 +72,14 @@ class MapVersion:
     areas: ArrayLike
     names: Sequence[str]
     columns: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, columns: Any = None) -> MapVersion:
+        """Return a version of an atlas, with the data frame of its further columns."""
+        title = f"version {snapshot.version}"
+        names = [] if columns is None else columns.columns
+        shown = {str(name): columns[name] for name in names}
+        return cls(title, snapshot.embedding, snapshot.ids.tolist(), snapshot.labels, snapshot.names, shown)
 
 
 def write_diff(

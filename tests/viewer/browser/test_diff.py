@@ -92,6 +92,9 @@ def test_points_move_from_the_old_version_to_the_new_one(open_page: Open, export
         "[...Array(vicinalPage.state.data.n).keys()].filter(row => vicinalPage.view.shows(row)).length"
     )
     assert shown == 2 * EACH
+    # the buttons of the maps lead from the way to both of them
+    show(page, "1")
+    assert page.input_value("#way") == "100"
     page.click("#play")
     page.wait_for_function("vicinalDiff.share === 1", timeout=WAIT_MS)
     page.wait_for_function("vicinalPage.app.shownMaps === '1'", timeout=WAIT_MS)
