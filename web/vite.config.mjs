@@ -25,16 +25,20 @@ function stamp() {
 // The page is one classic script and one style sheet, which the exporter writes into the page: modules cannot load from
 // file://. The widget of notebooks is one module that contains its styles.
 const PAGE = { entry: "src/main.ts", formats: ["iife"], name: "vicinal", fileName: () => "page.js", cssFileName: "page" };
+// What a page of two versions has besides: a script that runs before that of the page.
+const DIFF = { entry: "src/diff.ts", formats: ["iife"], name: "vicinalDiff", fileName: () => "diff.js", cssFileName: "diff" };
 const WIDGET = { entry: "src/widget.ts", formats: ["es"], fileName: () => "widget.js" };
 
+const PARTS = { diff: DIFF, widget: WIDGET };
+
 export default defineConfig(({ mode }) => ({
-  publicDir: mode === "widget" ? false : "public",
+  publicDir: mode in PARTS ? false : "public",
   plugins: mode === "widget" ? [stamp()] : [],
   build: {
     outDir: OUT,
-    emptyOutDir: mode !== "widget",
+    emptyOutDir: !(mode in PARTS),
     target: "es2022",
     sourcemap: false,
-    lib: mode === "widget" ? WIDGET : PAGE,
+    lib: PARTS[mode] ?? PAGE,
   },
 }));

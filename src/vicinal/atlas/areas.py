@@ -26,8 +26,9 @@ from vicinal.areas.hierarchy import MAJORITY, NOISE, Labels
 from vicinal.areas.layers import Layer, same_area
 from vicinal.estimators.clustering import Clusters
 
-# An area has grown if its share of the map is at least this multiple of its share before; it has shrunk by the inverse.
-GROWN = 1.2
+# An area has grown if its share of the map is at least this multiple of its share before, and if its rows are at least
+# that multiple of its rows before; it has shrunk by the inverse.
+GROWN, GROWN_ROWS = 1.2, 1.1
 # Fewer rows than this share of an area, or than this number, that went elsewhere are no part of it.
 PART, PART_ROWS = 0.1, 10
 # Kinds of changes. The first five keep a name, the next two have a new one, the last three are of old areas only.
@@ -322,10 +323,10 @@ def _worth_telling(areas: list[int], shared: NDArray[Any], rows: int) -> list[tu
 
 def _growth_kind(before: int, after: int, growth: float) -> str:
     """Return whether an area has grown or shrunk, both in rows and relative to the map."""
-    relative = after / before / growth
-    if after > before and relative >= GROWN:
+    rows = after / before
+    if rows >= GROWN_ROWS and rows / growth >= GROWN:
         return GREW
-    return SHRANK if after < before and relative <= 1 / GROWN else KEPT
+    return SHRANK if rows <= 1 / GROWN_ROWS and rows / growth <= 1 / GROWN else KEPT
 
 
 def _listed(parts: Sequence[tuple[str, int]]) -> str:

@@ -150,16 +150,23 @@ def _about(text: str) -> str:
 
 def page(packed: Packed) -> str:
     """Return the HTML of a packed map."""
+    differs = "diff" in packed.meta
     parts = {
         "title": html.escape(str(packed.meta["title"])),
-        "style": static_text("page.css"),
+        "style": static_text("page.css") + (static_text("diff.css") if differs else ""),
         "body": static_text("body.html").replace(COUNT, COUNT + _about(packed.meta.get("about") or "")),
         "data": packed.html(),
-        # only these two sequences could end a script element or start a comment in it
-        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", static_text("page.js")),
+        "extension": f"<script>{_script('diff.js')}</script>\n" if differs else "",
+        "script": _script("page.js"),
     }
     # a single pass, so that text inserted for one field is not taken for another field
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], static_text("page.html"))
+
+
+def _script(name: str) -> str:
+    """Return a script of the page as the content of an element."""
+    # only these two sequences could end a script element or start a comment in it
+    return re.sub(r"<(?=/script|!--)", r"\\x3c", static_text(name))
 
 
 def static_text(name: str) -> str:
