@@ -16,6 +16,7 @@ from vicinal.atlas.fits import checked_estimator, find_areas, kept_attributes, p
 from vicinal.atlas.placing import place_batch, placed_fit
 from vicinal.atlas.refit import (
     LOYALTY,
+    Refit,
     describe_moves,
     kept_neighbors,
     lines_of,
@@ -23,6 +24,7 @@ from vicinal.atlas.refit import (
     neighbor_rows,
     refit,
     stored_map,
+    zoomed,
 )
 from vicinal.atlas.snapshot import Snapshot
 from vicinal.atlas.strain import Strain, measure_strain
@@ -145,7 +147,7 @@ class Atlas:
             chunk = Chunk(folder.put(encode_rows(entries, X, frame), ".parquet"), len(X), when)
             labels, areas, resolution = find_areas(model, frame)
             match = match_areas(labels[:0], labels, np.full(len(X), -1), (), [str(one["name"]) for one in areas])
-            placed = placed_fit(model, entries.row, labels)
+            placed = placed_fit(model, fitted.embedding, entries.row, labels)
             manifest = Manifest(
                 number=1,
                 parent=0,
@@ -296,7 +298,7 @@ class Atlas:
         manifest, fitted, model = self._manifest, self._fit_rows(), self._unfitted()
         kept, table = kept_attributes(model), read_table(self._folder, manifest.table)
         X = read_vectors(self._chunk_paths(manifest), fitted.row, manifest.dtype)
-        made = stored_map(model, X, fitted.places, table)
+        made = stored_map(model, X, zoomed(fitted.places, manifest.zoom), table)
         vars(made).update(kept)
         return made
 
@@ -316,7 +318,7 @@ class Atlas:
         ids : array [rows], optional
             By default the numbers that follow the largest id, if all ids are numbers.
         columns : data frame or mapping, optional
-            Further columns of the rows.
+            Further columns of the rows. Without them, rows that were there before keep theirs.
         deleted : sequence, optional
             Ids of rows that go. Older versions keep them: :meth:`forget` removes them from there too.
         at : datetime, optional
@@ -332,18 +334,23 @@ class Atlas:
             self.refresh()
             X = self.model.check_new_rows(_dense(rows))
             given = self._next_ids(len(X)) if ids is None else check_ids(ids, len(X))
-            frame, gone = as_columns(columns, len(X)), self._positions(deleted, "deleted")
+            gone = self._positions(deleted, "deleted")
+            frame = None if columns is None else as_columns(columns, len(X))
             if len(gone) and len(set(self.ids[gone].tolist()) & set(given.tolist())):
                 both = next(iter(set(self.ids[gone].tolist()) & set(given.tolist())))
                 raise ValueError(f"deleted has {both!r}, which is also an id of the new rows")
             return self._append(X, given, frame, gone, _time(at))
 
     def _append(
-        self, X: NDArray[Any], ids: NDArray[Any], frame: pl.DataFrame, gone: NDArray[np.int64], when: str
+        self, X: NDArray[Any], ids: NDArray[Any], frame: pl.DataFrame | None, gone: NDArray[np.int64], when: str
     ) -> dict[str, Any]:
         known = self._find(ids)
-        entries = Entries(np.zeros(len(X), dtype=np.int64), ids, hash_rows(X), notes(frame, len(X)))
         there = known >= 0
+        if frame is None:
+            frame, note = self._columns_of(known), np.where(there, self._entries.note[known], 0).astype(np.uint64)
+        else:
+            note = notes(frame, len(X))
+        entries = Entries(np.zeros(len(X), dtype=np.int64), ids, hash_rows(X), note)
         same = there & (self._entries.key[known] == entries.key)
         skipped = same & (self._entries.note[known] == entries.note)
         stored = np.flatnonzero(~skipped)
@@ -385,10 +392,24 @@ class Atlas:
         self._publish(following, placed, self._model)
         return following.record
 
+    def _columns_of(self, known: NDArray[np.int64]) -> pl.DataFrame:
+        """Return the further columns of rows that were there before, by their positions; nothing for others (-1)."""
+        there = known >= 0
+        old = read_columns(self._chunk_paths(self._manifest), self._placed.row[known[there]])
+        if not old.width or not there.any():
+            return as_columns(None, len(known))
+        line = np.full(len(known), None, dtype=object)
+        line[there] = range(int(there.sum()))
+        return old.select(require_polars().all().gather(line.tolist()))
+
     def _place(self, X: NDArray[Any], numbers: NDArray[np.int64], left: NDArray[np.bool_]) -> Placed:
-        fit = self._fit_rows()
-        held = self._territory_rows(left)
-        return place_batch(self.model.map_, X, numbers, areas=fit.area, held=held, everyone=self.embedding[left])
+        fit, held = self._fit_rows(), self._territory_rows(left)
+        since = int((~np.isin(self._placed.row[left], fit.row)).sum()) + len(X)
+        everyone = self.embedding[left]
+        return place_batch(
+            self.model.map_, X, numbers,
+            fit=fit, zoom=self._manifest.zoom, held=held, everyone=everyone, since=since,
+        )  # fmt: skip
 
     def _territory_rows(self, left: NDArray[np.bool_]) -> Held:
         """Return the rows of new territory that stay."""
@@ -418,7 +439,9 @@ class Atlas:
         given = check_ids(list(ids), len(list(ids)), name)
         found = self._find(given)
         if (found < 0).any():
-            raise ValueError(f"{name} has {given[np.argmin(found)]!r}, which no row of the atlas has as its id")
+            raise ValueError(
+                f"{name} has {given.tolist()[int(np.argmin(found))]!r}, which no row of the atlas has as its id"
+            )
         return found
 
     def _next_ids(self, n: int) -> NDArray[Any]:
@@ -433,7 +456,7 @@ class Atlas:
 
         Parameters
         ----------
-        loyalty : float, default 0.1
+        loyalty : float, default 0.3
             How strongly rows are pulled towards their old places; 0 for no pull.
         fresh : bool, default False
             Whether the layout starts anew instead of from the published map. It is turned, mirrored and moved to match
@@ -454,8 +477,8 @@ class Atlas:
             self.refresh()
             manifest, placed, model = self._manifest, self._placed, self._unfitted()
             X, was = self.rows(), self._known_neighbors()
-            losses = self._lay_out_again(model, X, None if fresh else loyalty)
-            return self._publish_fit(model, placed.row, was, manifest.chunks, "refit", _time(at), losses)
+            laid_out = self._lay_out_again(model, X, None if fresh else loyalty)
+            return self._publish_fit(model, laid_out, placed.row, was, manifest.chunks, "refit", _time(at))
 
     def migrate(
         self, rows: Any, ids: Any, *, estimator: Any = None, loyalty: float = LOYALTY, at: datetime | None = None
@@ -476,27 +499,25 @@ class Atlas:
         with self._folder.writing():
             self.refresh()
             X = _dense(rows)
-            given = check_ids(ids, X.shape[0])
-            found = self._find(given)
-            if (found < 0).any():
-                raise ValueError(f"ids has {given[np.argmin(found)]!r}, which no row of the atlas has as its id")
+            found = self._positions(check_ids(ids, X.shape[0]), "ids")
             if len(found) < len(self.ids):
                 missing = np.setdiff1d(np.arange(len(self.ids)), found)
-                raise ValueError(f"ids misses {len(missing)} rows of the atlas, the first {self.ids[missing[0]]!r}")
+                first = self.ids.tolist()[int(missing[0])]
+                raise ValueError(f"ids misses {len(missing)} rows of the atlas, the first {first!r}")
             X, when = X[np.argsort(found)], _time(at)
             model = self._unfitted() if estimator is None else checked_estimator(estimator)
             if estimator is None:
                 vars(model).pop("feature_names_in_", None)
             was = neighbor_rows(self._all_rows_model(), self._placed.row)
             before, ids_before = self._placed, self.ids
-            losses = self._lay_out_again(model, X, loyalty)
+            laid_out = self._lay_out_again(model, X, loyalty)
             X = model.map_.data.rows
             frame, numbers = self.columns(), self._manifest.next_row + np.arange(len(X))
             entries = Entries(numbers, ids_before, hash_rows(X), self._entries.note)
             chunk = Chunk(self._folder.put(encode_rows(entries, X, frame), ".parquet"), len(X), when)
             kept = kept_neighbors(was, neighbor_rows(model.map_, before.row))
-            record = {**losses, "kept_neighbors": round(float(kept.mean()), 5)}
-            self._publish_fit(model, numbers, was, (chunk,), "migrate", when, record)
+            share = round(float(kept.mean()), 5)
+            self._publish_fit(model, laid_out, numbers, was, (chunk,), "migrate", when, kept_neighbors=share)
             away = moved_shares(before, replace(self._placed, row=before.row))[1]
             return Migration(ids_before, kept, away, self._manifest.record)
 
@@ -504,7 +525,7 @@ class Atlas:
         """Return the neighbors of all rows by their old values: those of the last fit if it had all rows."""
         if np.array_equal(self._fit_rows().row, self._placed.row):
             return self.model.map_
-        return stored_map(self._unfitted(), self.rows(), self._placed.places, None).map_
+        return stored_map(self._unfitted(), self.rows(), self.embedding, None).map_
 
     def _known_neighbors(self) -> NDArray[np.int64]:
         """Return the neighbors of each row in the last fit, -1 for rows that it did not have."""
@@ -512,36 +533,37 @@ class Atlas:
         table = neighbor_rows(self.model.map_, numbers)
         return lines_of(table, numbers, self._placed.row)
 
-    def _lay_out_again(self, model: Any, X: Any, loyalty: float | None) -> dict[str, Any]:
-        """Fit a model to new or old values of all rows, from their places; return the losses."""
-        start, published = self.embedding.copy(), self.embedding.copy()
+    def _lay_out_again(self, model: Any, X: Any, loyalty: float | None) -> Refit:
+        """Fit a model to new or old values of all rows, from their places."""
+        start, published = zoomed(self.embedding, self._manifest.zoom).copy(), self.embedding.copy()
         published[self.new_territory] = np.nan
         lone = np.flatnonzero(self._placed.territory == LONE)
         if len(lone):
             start[lone] = self.model.transform(self._values(lone))
         kept = kept_attributes(model)
-        losses = refit(model, X, start, published, loyalty)
+        made = refit(model, X, start, published, loyalty)
         vars(model).update(kept)
-        return losses
+        return made
 
     def _publish_fit(
         self,
         model: Any,
+        laid_out: Refit,
         numbers: NDArray[np.int64],
         was: NDArray[np.int64],
         chunks: tuple[Chunk, ...],
         made: str,
         when: str,
-        record: dict[str, Any],
+        **record: Any,
     ) -> dict[str, Any]:
         """Make the fit of all rows the newest version: areas with the names that they had, and what moved."""
         before, manifest = self._placed, self._manifest
-        labels, areas, resolution = find_areas(model, self.columns(), manifest.resolution)
+        labels, areas, resolution = find_areas(model, self.columns(), manifest.resolution, laid_out.zoom)
         match = match_areas(
             before.area, labels, np.arange(len(before)), self._names(), [str(one["name"]) for one in areas]
         )
         areas = tuple({**one, "name": name} for one, name in zip(areas, match.names, strict=True))
-        placed = placed_fit(model, numbers, labels)
+        placed = placed_fit(model, laid_out.places, numbers, labels)
         now = neighbor_rows(model.map_, before.row)
         moved, by_area = describe_moves(before, replace(placed, row=before.row), was, now, match.names)
         told = [str(one) for one in match.changes if one.kind not in (KEPT, GREW, SHRANK)]
@@ -555,9 +577,10 @@ class Atlas:
             table=put_table(self._folder, model.map_.neighbors),
             areas=areas,
             resolution=resolution,
+            zoom=laid_out.zoom,
             record={
-                "rows": len(placed), **record, "median_move": moved, "names_kept": round(match.kept, 5),
-                "areas": by_area, "changes": told,
+                "rows": len(placed), **laid_out.losses, **record, "median_move": moved,
+                "names_kept": round(match.kept, 5), "areas": by_area, "changes": told,
             },
         )  # fmt: skip
         self._publish(following, placed, model)

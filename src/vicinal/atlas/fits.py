@@ -79,11 +79,12 @@ def read_table(folder: Folder, name: str | None) -> Neighbors | None:
 
 
 def find_areas(
-    model: Any, columns: pl.DataFrame, resolution: float | None = None
+    model: Any, columns: pl.DataFrame, resolution: float | None = None, zoom: float = 1.0
 ) -> tuple[NDArray[np.int32], tuple[dict[str, Any], ...], float | None]:
     """Return the area of each row of a fit, the areas with the names that their columns propose, and their resolution.
 
-    With the ``resolution`` of earlier areas, areas are not replaced by coarser or finer ones.
+    With the ``resolution`` of earlier areas, areas are not replaced by coarser or finer ones. ``zoom`` is the scale of
+    the layout, relative to the published map.
     """
     n = model.map_.data.n
     if n < LEAST_ROWS:
@@ -93,6 +94,6 @@ def find_areas(
     # A layer that divides nothing further is left out: then the next coarser one holds.
     able = [number for number, one in enumerate(found.layers) if resolution is None or one.resolution <= resolution]
     layer = found.layer(found.main if resolution is None else max(able, default=0))
-    places = [[float(one) for one in place] for place in layer.places]
+    places = [[float(one) / zoom for one in place] for place in layer.places]
     areas = tuple({"name": name, "place": at} for name, at in zip(layer.names, places, strict=True))
     return layer.labels, areas, layer.resolution if resolution is None else resolution

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 from vicinal.areas.hierarchy import NOISE, majority, shares
+from vicinal.atlas.refit import zoomed
 from vicinal.atlas.tables import INSIDE, LONE, Placed
 from vicinal.atlas.territory import Held, find_territory, place_territory
 from vicinal.neighbors.metrics import Rows
@@ -26,9 +28,11 @@ def place_batch(
     rows: Rows,
     numbers: NDArray[np.int64],
     *,
-    areas: NDArray[np.int32],
+    fit: Placed,
+    zoom: float,
     held: Held,
     everyone: Places,
+    since: int,
 ) -> Placed:
     """Place a batch of rows in the map of the last fit, which stays as it is.
 
@@ -39,42 +43,44 @@ def place_batch(
     rows : array [m, columns]
     numbers : int64 array [m]
         The numbers of the rows in the atlas.
-    areas : int32 array
-        The area of each row of the fit.
+    fit : Placed
+        The rows of the fit.
+    zoom : float
+        Scale of the layout, relative to the published map.
     held : Held
         Rows of new territory that came since the fit.
     everyone : array
         The places of all rows of the atlas.
+    since : int
+        Rows that came since the fit, those of the batch included.
     """
     known, keys = query(fitted, rows), hash_rows(rows, fitted.data.n_jobs)
     places, graph = place_among(fitted, known, keys)
     edges = graph.to_scipy()
-    area, _ = majority(shares(edges, areas, int(areas.max(initial=NOISE)) + 1))
-    island, _ = find_territory(fitted, rows, known, held)
+    area, _ = majority(shares(edges, fit.area, int(fit.area.max(initial=NOISE)) + 1))
+    island = find_territory(fitted, rows, known, held, since)
     island[graph.isolated() & (island == INSIDE)] = LONE
     same = fitted.data.duplicates.find(rows, keys)
     island[same >= 0] = INSIDE
     apart = island != INSIDE
     if apart.any():
-        places[apart] = place_territory(
-            fitted, rows[apart], island[apart], held, np.concatenate([everyone, places[~apart]])
-        )
+        taken = np.concatenate([zoomed(everyone, zoom), places[~apart]])
+        earlier = replace(held, places=zoomed(held.places, zoom))
+        places[apart] = place_territory(fitted, rows[apart], island[apart], earlier, taken)
         area[apart] = NOISE
-    equal = np.flatnonzero(same >= 0)
-    places[equal] = fitted.embedding[same[equal]]  # type: ignore[index]
     cost = edge_costs(edges, places, fitted.reference_places, fitted)
     cost[apart] = 0.0
-    return Placed(numbers, places, area.astype(np.int32), island, cost)
+    published = zoomed(places, 1.0 / zoom)
+    published[same >= 0] = fit.places[same[same >= 0]]
+    return Placed(numbers, published, area.astype(np.int32), island, cost)
 
 
-def placed_fit(model: Any, numbers: NDArray[np.int64], labels: NDArray[np.int32]) -> Placed:
-    """Return where the rows of a fit are, with the mean attraction of their edges."""
+def placed_fit(model: Any, places: Places, numbers: NDArray[np.int64], labels: NDArray[np.int32]) -> Placed:
+    """Return where the rows of a fit are in the published map, with the mean attraction of their edges."""
     fitted: FittedMap = model.map_
-    n, places = fitted.data.n, fitted.embedding
-    assert places is not None
     own = edge_costs(fitted.graph.to_scipy(), fitted.reference_places, fitted.reference_places, fitted)
     cost = own[np.maximum(fitted.selection.position, 0)]
-    return Placed(numbers, places, labels, np.zeros(n, dtype=np.int32), cost)
+    return Placed(numbers, places, labels, np.zeros(len(places), dtype=np.int32), cost)
 
 
 def edge_costs(edges: csr_matrix, heads: Places, tails: Places, fitted: FittedMap) -> NDArray[np.float32]:

@@ -1,31 +1,37 @@
-"""A new layout of all rows that people recognize: it starts from the published map and is pulled towards it.
+"""A new layout of all rows that people recognize: it starts from the published map and is pulled towards its shape.
 
-After every epoch each row that the published map had moves towards its old place, by the share 1 - e^{-λη} of the way
-(λ: loyalty, η: learning rate), as in :mod:`vicinal.layout.alignment`. The finished map is turned, mirrored and moved so
-that old rows lie as close as possible to their old places. It is not scaled: the kernel sets the scale of a map, and
-the pull holds it (docs/decisions/2026-11-atlas-refit.md).
+The kernel sets the distances of neighbors, so a map of more rows is larger. People see it in a frame of its own: what
+counts is its shape. Let g be the goals, the published places turned, mirrored, scaled and moved such that they lie as
+close as possible to the layout. After every epoch each row y moves towards its goal by the share
+
+    1 - e^{-λη w},    w = e^{-(|g - y| / PULLED)^2}
+
+of the way (λ: loyalty, η: learning rate; PULLED is a share of the width of the map). So the pull holds rows that have
+no reason to leave, and lets go of rows whose neighbors are elsewhere now. The finished layout is turned, mirrored,
+scaled and moved onto the published map; ``zoom`` is its size relative to the published one
+(docs/decisions/2026-11-atlas-refit.md).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from vicinal.atlas.tables import INSIDE, Placed
 from vicinal.initialize.medoid import aligned_to
-from vicinal.layout.alignment import AlignedLayouts, Alignment
+from vicinal.layout.sampled import Layout
 from vicinal.neighbors.table import Neighbors
 from vicinal.pipeline.fit import ArrayExecutor, GivenPlaces, fit
 from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.recipe import Places, Refused
 
-LOYALTY = 0.1
-# First learning rate relative to that of a fit (docs/decisions/2026-11-atlas-refit.md).
-RATE = 0.6
+# Strength of the pull, and how far it reaches, as a share of the width of the map.
+LOYALTY, PULLED = 0.3, 0.04
+# A layout that starts from a map needs more epochs than one that starts from a coarse layout.
+LEAST_EPOCHS = 300
 # Partners per row from which the loss of a large map is estimated.
 LOSS_SAMPLES, EXACT_LOSS_ROWS = 64, 10_000
 BLOCK = 16_384  # rows whose neighbors are compared together
@@ -57,21 +63,52 @@ class RefitExecutor(ArrayExecutor):
         self.published, self.loyalty = published, loyalty
 
     def schedule(self) -> tuple[Any, list[int]]:
-        plan, n_epochs = self.recipe.plan, super().schedule()[1][-1]
+        plan, n_epochs = self.recipe.plan, max(LEAST_EPOCHS, super().schedule()[1][-1])
+        if plan.stops is not None:
+            n_epochs = plan.stops[-1]
         full = plan.schedule(n_epochs, self.graph.n)
-        return replace(full, learning_rate=RATE * plan.learning_rate, constant_rate_share=0.0), [n_epochs]
+        changes = {"learning_rate": plan.learning_rate, "constant_rate_share": 0.0, "single_negative_share": 0.0}
+        return replace(full, **changes), [n_epochs]
 
     def guide(self, layout: Any) -> Any:
         if not self.loyalty:
             return layout
-        goal = self.selection.take(self.published)
-        goal = goal if self.linked is None else goal[self.linked]
-        known = np.flatnonzero(np.isfinite(goal[:, 0]))
-        n = len(goal)
-        # The goals come before the rows in the columns of the links.
-        links = csr_matrix((np.ones(len(known)), (known, known)), shape=(n, 2 * n))
-        alignment = Alignment(links, np.ones(n), self.loyalty, mutual=False)
-        return AlignedLayouts([layout], alignment, np.nan_to_num(goal))
+        goals = self.selection.take(self.published)
+        return Pulled(layout, goals if self.linked is None else goals[self.linked], self.loyalty)
+
+
+class Pulled:
+    """A layout that is pulled towards the shape of a published map; ``goals`` has NaN for rows without a goal."""
+
+    def __init__(self, layout: Layout, goals: Places, loyalty: float) -> None:
+        self.layout, self.goals, self.loyalty = layout, goals, loyalty
+        self.known = np.flatnonzero(np.isfinite(goals[:, 0]))
+        self.epoch = 0  # epochs completed, with their pulls
+
+    @property
+    def embedding(self) -> Places:
+        return self.layout.embedding
+
+    def step(self, n: int = 1) -> None:
+        """Run ``n`` more epochs."""
+        for rate in self.layout.schedule.learning_rates(np.arange(self.epoch, self.epoch + n)):
+            # After an interrupt the layout may have completed this epoch.
+            if self.layout.epoch <= self.epoch:
+                self.layout.step(1)
+            self._pull(float(rate))
+            self.epoch += 1
+
+    def _pull(self, learning_rate: float) -> None:
+        places = self.layout.embedding
+        if not len(self.known):
+            return
+        own = places[self.known].astype(np.float64)
+        way = aligned_to(self.goals[self.known], np.arange(len(own)), own.astype(np.float32)) - own
+        reach = PULLED * float(np.ptp(own, axis=0).max())
+        weight = np.exp(-np.square(way).sum(axis=1) / max(reach * reach, 1e-30))
+        share = -np.expm1(-self.loyalty * learning_rate * weight)
+        places[self.known] = (own + share[:, None] * way).astype(np.float32)
+        self.layout.embedding = places
 
 
 def stored_map(model: Any, X: Any, places: Places, table: Neighbors | None) -> Any:
@@ -84,8 +121,17 @@ def stored_map(model: Any, X: Any, places: Places, table: Neighbors | None) -> A
     return model.adopt_map(fit(executor))
 
 
-def refit(model: Any, X: Any, start: Places, published: Places, loyalty: float | None) -> dict[str, Any]:
-    """Fit a model such that people recognize its map; return the losses.
+@dataclass(frozen=True)
+class Refit:
+    """The places of a new layout in the frame of the published map, its zoom, and the losses."""
+
+    places: Places
+    zoom: float
+    losses: dict[str, float]
+
+
+def refit(model: Any, X: Any, start: Places, published: Places, loyalty: float | None) -> Refit:
+    """Fit a model such that people recognize its map.
 
     Parameters
     ----------
@@ -94,31 +140,39 @@ def refit(model: Any, X: Any, start: Places, published: Places, loyalty: float |
     start, published : arrays [rows, n_components]
         First places; and places in the published map, NaN for rows that it did not have.
     loyalty : float or None
-        Strength of the pull towards the published places. With None the layout starts as that of any fit.
+        Strength of the pull towards the published map. With None the layout starts as that of any fit.
     """
     prepared = model.executor(X)
     if loyalty is None:
-        model.adopt_map(registered(fit(prepared), published))
-        return {"loss": loss(model.map_)}
+        places, zoom = register(model, fit(prepared), published)
+        return Refit(places, zoom, {"loss": loss(model.map_)})
     executor = RefitExecutor(prepared, start, published, loyalty)
-    model.adopt_map(registered(fit(executor), published))
+    places, zoom = register(model, fit(executor), published)
     losses = {"loss": loss(model.map_)}
     if loyalty:
         # The same layout without the pull shows what the pull costs.
         executor.loyalty = 0.0
         executor.lay_out(lambda places: executor.surround(executor.orient(places)))
         losses["loss_without_loyalty"] = loss(replace(model.map_, embedding=executor.finished))
-    return losses
+    return Refit(places, zoom, losses)
 
 
-def registered(fitted: FittedMap, published: Places) -> FittedMap:
-    """Return the map turned, mirrored and moved as close as possible to the published places."""
+def register(model: Any, fitted: FittedMap, published: Places) -> tuple[Places, float]:
+    """Give a model a fitted map; return the map turned, scaled and moved onto the published one, and the zoom."""
     known = np.isfinite(published[:, 0])
     assert fitted.embedding is not None
-    if not known.any():
-        return fitted
-    moved = aligned_to(fitted.embedding, known, published[known], scaled=False)
-    return replace(fitted, embedding=np.ascontiguousarray(moved, dtype=np.float32))
+    layout = fitted.embedding.astype(np.float64)
+    moved = aligned_to(fitted.embedding, known, published[known]) if known.any() else layout
+    spread = np.linalg.norm(moved - moved.mean(axis=0))
+    zoom = float(np.linalg.norm(layout - layout.mean(axis=0)) / spread) if spread > 0 else 1.0
+    places = np.ascontiguousarray(moved, dtype=np.float32)
+    model.adopt_map(replace(fitted, embedding=zoomed(places, zoom)))
+    return places, zoom
+
+
+def zoomed(places: Places, zoom: float) -> Places:
+    """Return published places in the scale of the layout."""
+    return places if zoom == 1.0 else (places.astype(np.float64) * zoom).astype(np.float32)
 
 
 def loss(fitted: FittedMap) -> float:

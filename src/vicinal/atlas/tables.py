@@ -190,8 +190,8 @@ def without_rows(path: Path, gone: NDArray[np.int64]) -> bytes | None:
 
 
 def as_ids(values: Any) -> NDArray[Any]:
-    """Return ids as an array of whole numbers or of texts; raise for any other type, for missing and repeated ids."""
-    given = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    """Return ids as an array of whole numbers or of texts; raise for any other type and for missing ids."""
+    given = [one.item() if isinstance(one, np.generic) else one for one in values]
     kinds = {type(one) for one in given}
     if kinds - {int, str} or len(kinds) > 1:
         at = next((i for i, one in enumerate(given) if type(one) not in (int, str)), None)

@@ -1,16 +1,16 @@
 """New territory: rows that fit nowhere in a map, found together and drawn apart.
 
-A row alone says little: held-out rows of a known class lie farther from it than its own rows lie from each other. A
-batch of rows says more. Let n be the rows of the fit and m those of the batch, and let s be the share of the batch
-among the k nearest rows of a row, of both together. If the batch is like the fit, s/(1 - s) is m/n on average.
-Otherwise the part of the density around the row that the fit does not explain is
+A row alone says little: held-out rows of a known class lie farther from it than its own rows lie from each other. Many
+rows say more. Let n be the rows of the fit and m those that came since, and let s be the share of *company* among the k
+nearest rows of a row: of rows of its batch and of earlier territory. If all rows are like the fit, s/(1 - s) is at most
+m/n on average. Otherwise the part of the density around the row that the fit does not explain is
 
     novelty = 1 - m (1 - s) / (n s)
 
-Rows are *seeds* if their novelty is at least SEED, from at least a third of k rows of the batch, and at least a third
-of their nearest rows of the batch are such too: a batch like the fit has none. From the seeds territory grows to rows
-with a novelty of at least GROWN, from the mean of s over the row and its nearest rows of the batch, if enough of these
-belong to it. Rows of earlier territory count as rows of the batch and are seeds.
+Rows are *seeds* if their novelty is at least SEED, and at least SEED_SHARE of their k nearest rows are company and as
+many of the company are such rows too: a batch like the fit has none. Rows of earlier territory are seeds. From the
+seeds territory grows to rows with a novelty of at least GROWN, by the mean of s over the row and its near company, if
+at least COMPANY of the near company, and LEAST_COMPANY rows, belong to it.
 
 A row is *lone* if it is farther from the fit, relative to the distances of its neighbors, than all but one in
 LONE_ODDS rows of the fit. It lies around the map with no company until others of its kind come
@@ -38,10 +38,10 @@ from vicinal.pipeline.place import free_places
 from vicinal.pipeline.recipe import Places
 
 SEED, GROWN = 0.9, 0.6
-# Of the nearest rows of the batch, the share that must be seeds around a seed, and territory around a row that joins.
-SEED_COMPANY, COMPANY = 1 / 3, 0.3
-# Among how many of its nearest rows of the batch a row that joins looks.
-LOOKED_AT = 10
+# Shares of company, and the least number of rows, as above.
+SEED_SHARE, COMPANY, LEAST_COMPANY = 1 / 3, 0.3, 2
+# Company is near up to this multiple of the distance of the k-th nearest row.
+REACH = 1.25
 LONE_ODDS = 1000
 FARTHEST = 1.25  # how much farther than that row of the fit a lone row is
 # Islands are at least this share of the width of the map apart from everything else.
@@ -60,7 +60,7 @@ class Held:
         return len(self.island)
 
 
-def find_territory(fitted: FittedMap, rows: Rows, known: Neighbors, held: Held) -> tuple[NDArray[np.int32], Neighbors]:
+def find_territory(fitted: FittedMap, rows: Rows, known: Neighbors, held: Held, since: int) -> NDArray[np.int32]:
     """Return for each row of a batch whether it fits (0), its island (-1 if it is lone), and its company.
 
     Parameters
@@ -73,35 +73,31 @@ def find_territory(fitted: FittedMap, rows: Rows, known: Neighbors, held: Held) 
         Their nearest rows of the fit.
     held : Held
         Rows of earlier territory.
-
-    Returns
-    -------
-    island : int32 array [m]
-        Islands that are not among those of ``held`` are new.
-    company : Neighbors
-        The nearest other rows of the batch and, numbered after them, of ``held``.
+    since : int
+        Rows that came since the fit, those of the batch included.
     """
-    m, n = len(rows), fitted.searched.n
+    m, ratio = len(rows), since / fitted.searched.n
     company = nearest_company(fitted, rows, held, known.k)
-    ratio = (m + len(held)) / n
+    near, share = np.maximum(company.index, 0), _share(known, company)
+    reach = REACH * _radius(known, company)[:, None]
+    there = (company.index >= 0) & (company.distance <= reach)
     is_held = np.arange(m + len(held)) >= m
-    near, there = np.maximum(company.index, 0), company.index >= 0
-    found = is_held.copy()
-    shared = _share(known, company)
-    strong = (_novelty(shared, ratio) >= SEED) & (shared >= 1 / 3)
-    candidates = np.concatenate([strong, np.ones(len(held), dtype=bool)])
-    found[:m] = strong & _enough(candidates[near], there, SEED_COMPANY * known.k)
+    # Rows of earlier territory are seeds, but their shares are not known: they do not count for the mean.
+    shares = np.concatenate([share, np.zeros(len(held))])
+    strong = np.concatenate([(_novelty(share, ratio) >= SEED) & (share >= SEED_SHARE), is_held[m:]])
+    found = strong.copy()
+    found[:m] &= (strong[near] & there).sum(axis=1) >= SEED_SHARE * known.k
     lone = ~found[:m] & _is_far(fitted, known)
-    mean = np.concatenate([shared, np.ones(len(held))])
-    smooth = (shared + np.where(there, mean[near], 0.0).sum(axis=1)) / (1 + there.sum(axis=1))
-    able, grown = _novelty(smooth, ratio) >= GROWN, -1
+    counted = there & (near < m)
+    mean = (share + np.where(counted, shares[near], 0.0).sum(axis=1)) / (1 + counted.sum(axis=1))
+    able, grown = _novelty(mean, ratio) >= GROWN, -1
     while grown != np.count_nonzero(found):
         grown = np.count_nonzero(found)
-        company_found = (found[near] & there)[:, :LOOKED_AT]
-        found[:m] |= able & (company_found.sum(axis=1) >= COMPANY * LOOKED_AT)
+        around = (found[near] & there).sum(axis=1)
+        found[:m] |= able & (around >= np.maximum(COMPANY * there.sum(axis=1), LEAST_COMPANY))
     island = _islands(found, near, there, held.island)
     island[lone & (island == INSIDE)] = LONE
-    return island, company
+    return island
 
 
 def nearest_company(fitted: FittedMap, rows: Rows, held: Held, k: int) -> Neighbors:
@@ -113,19 +109,18 @@ def nearest_company(fitted: FittedMap, rows: Rows, held: Held, k: int) -> Neighb
 
 def _share(known: Neighbors, company: Neighbors) -> NDArray[np.float64]:
     """Return the share of company among the nearest rows of all."""
-    k = known.k
-    distance = np.concatenate([known.distance, company.distance[:, :k]], axis=1)
-    nearest = np.argsort(distance, axis=1, kind="stable")[:, :k]
-    return np.asarray((nearest >= k).mean(axis=1))
+    return np.asarray((company.distance <= _radius(known, company)[:, None]).sum(axis=1) / known.k)
+
+
+def _radius(known: Neighbors, company: Neighbors) -> NDArray[np.float32]:
+    """Return the distance of the k-th nearest row of all."""
+    distance = np.concatenate([known.distance, company.distance], axis=1)
+    return np.asarray(np.sort(distance, axis=1)[:, known.k - 1])
 
 
 def _novelty(shared: NDArray[np.float64], ratio: float) -> NDArray[np.float64]:
     """Return the part of the density that the fit does not explain; ``ratio`` is m/n."""
     return np.where(shared > 0, 1.0 - ratio * (1.0 - shared) / np.maximum(shared, 1e-9), -np.inf)
-
-
-def _enough(company: NDArray[np.bool_], there: NDArray[np.bool_], least: float) -> NDArray[np.bool_]:
-    return np.asarray((company & there).sum(axis=1) >= least)
 
 
 def _is_far(fitted: FittedMap, known: Neighbors) -> NDArray[np.bool_]:

@@ -68,6 +68,8 @@ class Manifest:
         Name and place of each area.
     resolution : float or None
         That of the areas (:class:`vicinal.areas.layers.Layer`).
+    zoom : float
+        The scale of the layout in which new rows are placed, relative to the published map.
     record : dict
         What the change did, in numbers.
     """
@@ -84,6 +86,7 @@ class Manifest:
     table: str | None = None
     areas: tuple[dict[str, Any], ...] = ()
     resolution: float | None = None
+    zoom: float = 1.0
     record: dict[str, Any] = field(default_factory=dict)
 
     def names(self) -> set[str]:
