@@ -125,9 +125,7 @@ def progressive_lines(documents: Documents) -> list[list[str]]:
         ratio = f"{first:.2f} s of {whole:.1f} s: 1/{whole / first:.0f}"
         theirs = f"{KO_FIRST} s of {KO_WHOLE} s: 1/{KO_WHOLE / KO_FIRST:.0f}"
         found = "better" if first / whole < KO_FIRST / KO_WHOLE else "worse"
-        lines.append(
-            [KO, "first map, share of a whole fit", "Fashion-MNIST", "progressive UMAP", theirs, ratio, found, ""]
-        )
+        lines.append([KO, "first map, share of a whole fit", "Fashion-MNIST", "progressive UMAP", theirs, ratio, found, ""])
     if costs[0] and costs[1]:
         more = costs[0] / costs[1]
         found = "better" if more < KO_COST else "worse"

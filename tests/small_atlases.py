@@ -1,7 +1,7 @@
 """Small atlases, and the changes that the program of the interruption tests makes.
 
-As a program: ``small_atlases.py FOLDER MOMENT`` makes all ``CHANGES`` to the atlas in FOLDER and kills itself before the
-file operation with the number MOMENT, counted from 1. If there are fewer operations it prints their number.
+As a program: ``small_atlases.py FOLDER MOMENT`` makes all ``CHANGES`` to the atlas in FOLDER and kills itself before
+the file operation with the number MOMENT, counted from 1. If there are fewer operations it prints their number.
 Operations are opening, writing, flushing, renaming and deleting a file of the folder.
 """
 

@@ -1,4 +1,4 @@
-"""An atlas whose writer is killed at any moment holds a whole version, and the next writer removes what is left over."""
+"""An atlas whose writer is killed at any moment holds a whole version; the next writer removes what is left over."""
 
 from __future__ import annotations
 

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.atlas.areas import GREW, KEPT, SHRANK, match_areas
+from vicinal.atlas.areas import GREW, KEPT, SHRANK, match_areas, shared_rows
+from vicinal.atlas.difference import Difference
+from vicinal.atlas.drift import Drift, measure_drift
+from vicinal.atlas.exporting import write_version
 from vicinal.atlas.fits import checked_estimator, find_areas, kept_attributes, put_estimator, put_table, read_table
+from vicinal.atlas.forgetting import rows_to_forget, without
 from vicinal.atlas.placing import place_batch, placed_fit
 from vicinal.atlas.refit import (
     LOYALTY,
@@ -44,7 +48,6 @@ from vicinal.atlas.tables import (
     read_entries,
     read_vectors,
     require_polars,
-    without_rows,
 )
 from vicinal.atlas.territory import Held
 from vicinal.atlas.versions import HEAD, LOCK, OBJECTS, Chunk, Folder, Head, Manifest, child
@@ -291,16 +294,67 @@ class Atlas:
         """Return the rows of the last fit, in its order, at the places of the fit."""
         return decode_places(self._folder.object(self._manifest.pieces[0]))
 
-    def _unfitted(self) -> Any:
+    def estimator(self) -> Any:
+        """Return an unfitted estimator as that of the last fit, which knows how its rows were read and prepared."""
         return load(self._folder.object(self._manifest.estimator))
 
     def _stored_model(self) -> Any:
-        manifest, fitted, model = self._manifest, self._fit_rows(), self._unfitted()
+        manifest, fitted, model = self._manifest, self._fit_rows(), self.estimator()
         kept, table = kept_attributes(model), read_table(self._folder, manifest.table)
         X = read_vectors(self._chunk_paths(manifest), fitted.row, manifest.dtype)
         made = stored_map(model, X, zoomed(fitted.places, manifest.zoom), table)
         vars(made).update(kept)
         return made
+
+    def diff(self, before: int, after: int | None = None) -> Difference:
+        """Compare two versions: rows that came, went and moved, and what became of the areas.
+
+        Parameters
+        ----------
+        before : int
+        after : int, optional
+            By default the newest version.
+        """
+        old, new = self.snapshot(before), self.snapshot(after)
+        position = shared_rows(old.ids.tolist(), new.ids.tolist())
+        match = match_areas(old.labels, new.labels, position, old.names, new.names)
+        return Difference(old, new, match, position, (self.columns(old.version), self.columns(new.version)))
+
+    def drift(self, since: int | None = None, label: str | None = None, **options: Any) -> Drift:
+        """Measure how rows that came after a version differ from its rows, per area and as a whole.
+
+        Parameters
+        ----------
+        since : int, optional
+            A version; by default that of the last fit.
+        label : str, optional
+            A column of classes whose shares are compared too.
+        **options
+            ``resamples`` and ``seed`` of :func:`vicinal.atlas.drift.measure_drift`.
+        """
+        earlier = self._fit_rows().row if since is None else self.snapshot(since).row
+        old = np.isin(self._placed.row, earlier)
+        if old.all() or not old.any():
+            raise ValueError("drift needs rows of the earlier version and rows that came later")
+        labels = None
+        if label is not None:
+            columns = self.columns()
+            if label not in columns.columns:
+                raise ValueError(f"label must be one of the columns {columns.columns}, got {label!r}")
+            values = columns[label].to_numpy()
+            labels = values[old], values[~old]
+        X, data = self.rows(), self.model.map_.data
+        areas, kwds = (self.labels[old], self.labels[~old]), {"metric": data.metric, "metric_kwds": data.metric_kwds}
+        return measure_drift(X[old], X[~old], areas, self._names(), labels, **kwds, **options)
+
+    def export(self, path: str | os.PathLike[str], version: int | None = None) -> None:
+        """Write a version to a file, by its name.
+
+        A ``.csv`` or ``.parquet`` file has ids, coordinates, areas, territory and the further columns. A ``.vicinal``
+        file is the fitted model of the newest version: it has the rows of the last fit, in the scale of its layout. An
+        ``.html`` file is a page.
+        """
+        write_version(self, Path(path), version)
 
     # Changes
 
@@ -328,7 +382,8 @@ class Atlas:
         -------
         dict
             ``rows`` of the new version, and how many were ``added``, ``skipped``, ``changed`` (they moved),
-            ``described`` (only their further columns changed), ``deleted`` and put into ``new_territory``.
+            ``described`` (only their further columns changed), ``deleted`` and put into ``new_territory``. If nothing
+            changes there is no new version.
         """
         with self._folder.writing():
             self.refresh()
@@ -364,6 +419,8 @@ class Atlas:
                 "deleted": len(gone),
             },
         )
+        if not len(stored) and not len(gone):
+            return {"rows": len(self._placed), **record, "new_territory": 0}
         numbers = manifest.next_row + np.arange(len(stored))
         replaced = known[stored]
         moving, staying = ~same[stored], same[stored]
@@ -475,7 +532,7 @@ class Atlas:
             raise ValueError(f"loyalty must be a number from 0 on, got {loyalty!r}")
         with self._folder.writing():
             self.refresh()
-            manifest, placed, model = self._manifest, self._placed, self._unfitted()
+            manifest, placed, model = self._manifest, self._placed, self.estimator()
             X, was = self.rows(), self._known_neighbors()
             laid_out = self._lay_out_again(model, X, None if fresh else loyalty)
             return self._publish_fit(model, laid_out, placed.row, was, manifest.chunks, "refit", _time(at))
@@ -505,7 +562,7 @@ class Atlas:
                 first = self.ids.tolist()[int(missing[0])]
                 raise ValueError(f"ids misses {len(missing)} rows of the atlas, the first {first!r}")
             X, when = X[np.argsort(found)], _time(at)
-            model = self._unfitted() if estimator is None else checked_estimator(estimator)
+            model = self.estimator() if estimator is None else checked_estimator(estimator)
             if estimator is None:
                 vars(model).pop("feature_names_in_", None)
             was = neighbor_rows(self._all_rows_model(), self._placed.row)
@@ -525,7 +582,7 @@ class Atlas:
         """Return the neighbors of all rows by their old values: those of the last fit if it had all rows."""
         if np.array_equal(self._fit_rows().row, self._placed.row):
             return self.model.map_
-        return stored_map(self._unfitted(), self.rows(), self.embedding, None).map_
+        return stored_map(self.estimator(), self.rows(), self.embedding, None).map_
 
     def _known_neighbors(self) -> NDArray[np.int64]:
         """Return the neighbors of each row in the last fit, -1 for rows that it did not have."""
@@ -644,7 +701,8 @@ class Atlas:
             raise ValueError(f"forget takes one of ids, older_than and keep_last, got {' and '.join(given) or 'none'}")
         with self._folder.writing():
             self.refresh()
-            numbers = self._rows_to_forget(ids, older_than, keep_last)
+            manifests, limit = self._manifests(), None if older_than is None else _time(older_than)
+            numbers = rows_to_forget(self._folder, manifests, self._placed, ids=ids, before=limit, keep_last=keep_last)
             left = self._fit_rows().row
             if np.isin(left, numbers).sum() > len(left) - LEAST_FIT_ROWS:
                 raise ValueError(
@@ -652,50 +710,14 @@ class Atlas:
                 )
             return self._forget(numbers, _time(at))
 
-    def _rows_to_forget(self, ids: Any, older_than: datetime | None, keep_last: int | None) -> NDArray[np.int64]:
-        manifests = self._manifests()
-        chunks = {chunk.file: chunk for one in manifests for chunk in one.chunks}
-        entries = read_entries([self._folder.object(name) for name in chunks])
-        if keep_last is not None:
-            if isinstance(keep_last, bool) or not isinstance(keep_last, int) or keep_last < 1:
-                raise ValueError(f"keep_last must be a whole number from 1 on, got {keep_last!r}")
-            kept = np.sort(self._placed.row)[-keep_last:]
-            return np.setdiff1d(entries.row, kept)
-        if older_than is not None:
-            limit = _time(older_than)
-            old = [self._folder.object(one.file) for one in chunks.values() if one.at < limit]
-            return read_entries(old).row if old else np.empty(0, dtype=np.int64)
-        wanted = set(check_ids(list(ids), len(list(ids))).tolist())
-        unknown = wanted - set(entries.id.tolist())
-        if unknown:
-            raise ValueError(f"ids has {sorted(unknown, key=str)[0]!r}, which no row of any version has as its id")
-        return entries.row[[one in wanted for one in entries.id.tolist()]]
-
     def _forget(self, numbers: NDArray[np.int64], when: str) -> dict[str, Any]:
-        renamed: dict[str, str] = {}
-        manifests = []
-        for one in self._manifests():
-            for name in {*one.pieces, *(chunk.file for chunk in one.chunks)} - set(renamed):
-                content = without_rows(self._folder.object(name), numbers)
-                renamed[name] = name if content is None else self._folder.put(content, ".parquet")
-            pieces = tuple(renamed[name] for name in one.pieces)
-            if not any(len(decode_places(self._folder.object(name))) for name in pieces):
-                continue
-            chunks = tuple(replace(chunk, file=renamed[chunk.file]) for chunk in one.chunks)
-            chunks = tuple(
-                replace(chunk, rows=len(entries)) for chunk in chunks
-                if len(entries := read_entries([self._folder.object(chunk.file)]).row)
-            )  # fmt: skip
-            # Tables name neighbors, so those of old versions go; their rows are searched again if they are needed.
-            same = pieces[0] == one.pieces[0] and one.number == self.version
-            manifests.append(replace(one, pieces=pieces, chunks=chunks, table=one.table if same else None))
+        manifests = without(self._folder, self._manifests(), numbers)
         newest, gone = manifests[-1], int(np.isin(self._placed.row, numbers).sum())
         record = {"rows": len(self._placed) - gone, "forgotten": gone, "stored_rows": len(numbers)}
         following = child(newest, self._head, "forget", when, record=record)
         self._manifest, self._model = following, None
         if following.table is None:
-            model = self._stored_model()
-            following = replace(following, table=put_table(self._folder, model.map_.neighbors))
+            following = replace(following, table=put_table(self._folder, self._stored_model().map_.neighbors))
         self._folder.rewrite(self._head, [*manifests, following])
         self._load(self._folder.head())
         return record
