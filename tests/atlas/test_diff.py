@@ -83,7 +83,7 @@ def test_areas_are_listed_with_what_became_of_them() -> None:
         "rows": "12 → 13",
         "new": "3",
         "deleted": "2",
-        "moved 5 % or more": "1",
+        "moved ≥ 5 %": "1",
         "median move": "0 % of the map",
         "names kept": "100 %",
     }

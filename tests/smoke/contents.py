@@ -8,7 +8,8 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-BUNDLE = [f"vicinal/viewer/static/{name}" for name in ("body.html", "page.css", "page.html", "page.js", "widget.js")]
+BUNDLED = ("body.html", "diff.css", "diff.js", "page.css", "page.html", "page.js", "widget.js")
+BUNDLE = [f"vicinal/viewer/static/{name}" for name in BUNDLED]
 IN_BOTH = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
 # Sources of the CUDA kernels, which are compiled at run time.
 KERNELS = [f"vicinal/backends/cuda/cpp/{name}" for name in ("cuda/layout.cu", "layout/row_step.hpp", "nvrtc/cmath")]

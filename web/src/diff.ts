@@ -159,7 +159,9 @@ class Versions {
     const rows: number[] = [];
     for (let row = 0; row < state.data.n; row++) if (old[row] === code || now[row] === code) rows.push(row);
     state.select(rows);
-    this.app.zoomToSelection();
+    // both panes follow the one that has the area
+    const pane = this.app.panes[now.includes(code) ? this.app.panes.length - 1 : 0]!;
+    if (rows.length) void pane.view.zoomTo(rows);
   }
 
   private drawArrows(): void {

@@ -175,11 +175,11 @@ def match_areas(
     ('shoes', 'coats', 'boots')
     """
     old, new = _labels(before, "before"), _labels(after, "after")
-    at = np.asarray(position)
+    at, names, proposed = np.asarray(position), [str(one) for one in names], [str(one) for one in proposed]
     _check_position(at, len(old), len(new))
     k_old, k_new = len(names), max(len(proposed), int(new.max(initial=NOISE)) + 1)
     if len(set(names)) < k_old:
-        raise ValueError(f"names must all be different, got {list(names)!r}")
+        raise ValueError(f"names must all be different, got {names!r}")
     if int(old.max(initial=NOISE)) >= k_old:
         raise ValueError(f"names must have a name for each area, got {k_old} for area {int(old.max())}")
     if proposed and len(proposed) < int(new.max(initial=NOISE)) + 1:
@@ -187,8 +187,8 @@ def match_areas(
     flow = _Flow(old, new, at, k_old, k_new)
     heirs = flow.heirs()
     owner = flow.owners(heirs)
-    given = _name_areas(flow, owner, list(names), list(proposed), set(reserved))
-    return AreaMatch(tuple(given), tuple(_changes(flow, heirs, owner, list(names), given)))
+    given = _name_areas(flow, owner, names, proposed, set(reserved))
+    return AreaMatch(tuple(given), tuple(_changes(flow, heirs, owner, names, given)))
 
 
 def _labels(given: ArrayLike, name: str) -> Labels:

@@ -33,13 +33,14 @@ from vicinal.atlas.areas import (
     match_areas,
     shared_rows,
 )
+from vicinal.atlas.refit import width_of
 from vicinal.atlas.snapshot import Snapshot
 from vicinal.files.data_table import Column, Role
 from vicinal.plot.annotations import Floats, coordinates
 from vicinal.viewer.export import write_page
 from vicinal.viewer.packing import Classes, Packed, compressed, pack
 
-# A row has moved far if it moved by at least this share of the extent of the old map.
+# A row has moved far if it moved by at least this share of the width of the old map.
 FAR = 0.05
 # Columns of the page.
 AREA, AREA_BEFORE, CHANGE, MOVED = "area", "area before", "change", "moved, % of the map"
@@ -107,7 +108,7 @@ def write_diff(
     theme : {"auto", "light", "dark"}
         Colors of the page.
     far : float, default 0.05
-        Rows that moved by at least this share of the extent of the old map have arrows.
+        Rows that moved by at least this share of the width of the old map have arrows.
     """
     return write_page(Path(path), pack_diff(before, after, match, title=title, theme=theme, far=far))
 
@@ -215,9 +216,8 @@ class _Rows:
         return np.where((rows >= 0)[:, None], own[rows], other[others])
 
     def moved(self, old: Floats, new: Floats) -> Floats:
-        """Return how far each row has moved, as a share of the longer side of the old map; NaN for others."""
-        extent = float((old.max(axis=0) - old.min(axis=0)).max()) or 1.0
-        apart = np.linalg.norm(new[self.after] - old[self.before], axis=1) / extent
+        """Return how far each row has moved, as a share of the width of the old map; NaN for others."""
+        apart = np.linalg.norm(new[self.after] - old[self.before], axis=1) / (width_of(old) or 1.0)
         return np.where(self.shared, apart, np.nan)
 
     def changes(self, moved: Floats, far: float) -> NDArray[Any]:
@@ -233,7 +233,7 @@ def _facts(rows: _Rows, moved: Floats, far: float, match: AreaMatch) -> list[lis
         "rows": f"{int((rows.before >= 0).sum()):,} → {int((rows.after >= 0).sum()):,}",
         "new": f"{int((rows.before < 0).sum()):,}",
         "deleted": f"{int((rows.after < 0).sum()):,}",
-        f"moved {100 * far:.3g} % or more": f"{int((known >= far).sum()):,}",
+        f"moved ≥ {100 * far:.3g} %": f"{int((known >= far).sum()):,}",
         "median move": f"{100 * float(np.median(known)):.2g} % of the map" if len(known) else "no shared rows",
         "names kept": f"{100 * match.kept:.0f} %",
     }

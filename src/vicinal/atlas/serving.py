@@ -43,7 +43,8 @@ class AtlasSession(Session):
         self._folder = Folder(path)
         self._head = self._folder.head()
         newest = Atlas.open(path)
-        super().__init__(newest.embedding, None, {}, title=self._folder.path.resolve().name)
+        width = newest.embedding.shape[1]
+        super().__init__(newest.embedding, None, {"n_components": width}, title=self._folder.path.resolve().name)
         self._ended = threading.Event()
         self._follower: threading.Thread | None = None
         self._show(newest)
