@@ -513,7 +513,7 @@ class Atlas:
 
         Parameters
         ----------
-        loyalty : float, default 0.3
+        loyalty : float, default 0.4
             How strongly rows are pulled towards their old places; 0 for no pull.
         fresh : bool, default False
             Whether the layout starts anew instead of from the published map. It is turned, mirrored and moved to match

@@ -79,10 +79,8 @@ class Difference:
         """Write a page of both versions, side by side and as an animation; :func:`vicinal.atlas.diff.write_diff`."""
         from vicinal.atlas.diff import MapVersion, write_diff
 
-        versions = (
-            MapVersion.of(one, shown) for one, shown in zip((self.before, self.after), self.columns, strict=True)
-        )
-        return write_diff(Path(path), *versions, self.areas, **look)
+        before, after = (MapVersion.of(*one) for one in ((self.before, self.columns[0]), (self.after, self.columns[1])))
+        return write_diff(path, before, after, self.areas, **look)
 
     def __str__(self) -> str:
         found = self.summary()

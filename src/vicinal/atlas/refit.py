@@ -26,12 +26,14 @@ from vicinal.layout.sampled import Layout
 from vicinal.neighbors.table import Neighbors
 from vicinal.pipeline.fit import ArrayExecutor, GivenPlaces, fit
 from vicinal.pipeline.fitted import FittedMap
-from vicinal.pipeline.recipe import Places, Refused
+from vicinal.pipeline.recipe import Places, Refused, SampledPlan
 
 # Strength of the pull, and how far it reaches, as a share of the width of the map.
-LOYALTY, PULLED = 0.3, 0.03
+LOYALTY, PULLED = 0.4, 0.03
 # Rounds of the alignment, of the finished layout and after every epoch.
 ROUNDS, PULL_ROUNDS = 6, 2
+# Rows that decide; more of them take time and hardly change the result.
+DECIDING = 8192
 # A layout that starts from a map needs more epochs than one that starts from a coarse layout.
 LEAST_EPOCHS = 300
 # Partners per row from which the loss of a large map is estimated.
@@ -65,12 +67,13 @@ class RefitExecutor(ArrayExecutor):
         self.published, self.loyalty = published, loyalty
 
     def schedule(self) -> tuple[Any, list[int]]:
-        plan, n_epochs = self.recipe.plan, max(LEAST_EPOCHS, super().schedule()[1][-1])
-        if plan.stops is not None:
-            n_epochs = plan.stops[-1]
+        plan, n_epochs = self.recipe.plan, super().schedule()[1][-1]
+        assert isinstance(plan, SampledPlan)
+        if plan.stops is None:
+            n_epochs = max(LEAST_EPOCHS, n_epochs)
         full = plan.schedule(n_epochs, self.graph.n)
-        changes = {"learning_rate": plan.learning_rate, "constant_rate_share": 0.0, "single_negative_share": 0.0}
-        return replace(full, **changes), [n_epochs]
+        full = replace(full, learning_rate=plan.learning_rate, constant_rate_share=0.0, single_negative_share=0.0)
+        return full, [n_epochs]
 
     def guide(self, layout: Any) -> Any:
         if not self.loyalty:
@@ -116,9 +119,10 @@ class Pulled:
 def stored_map(model: Any, X: Any, places: Places, table: Neighbors | None) -> Any:
     """Return the model fitted to rows whose places are known; without a table their neighbors are searched."""
     prepared = model.executor(X)
-    maker = StoredMap if table is not None else GivenPlaces
-    executor = maker(prepared.data, prepared.recipe, prepared.options, first_places=places, seed=prepared.seed)
+    parts, more = (prepared.data, prepared.recipe, prepared.options), {"first_places": places, "seed": prepared.seed}
+    executor = GivenPlaces(*parts, **more)
     if table is not None:
+        executor = StoredMap(*parts, **more)
         executor.table = table
     return model.adopt_map(fit(executor))
 
@@ -180,14 +184,15 @@ def aligned_to_most(places: Places, goals: Places, rounds: int) -> NDArray[np.fl
     """Return places turned, mirrored, scaled and moved such that half of them lie as close as possible to their goals.
 
     The first rows have the goals. Rows that went elsewhere do not turn the map: in every round the half that lies
-    closest to its goals decides.
+    closest to its goals decides, of up to ``DECIDING`` rows.
     """
-    deciding = np.arange(len(goals))
-    for _ in range(rounds):
-        moved = aligned_to(places, deciding, goals[deciding])
-        away = np.square(moved[: len(goals)] - goals).sum(axis=1)
-        deciding = np.argsort(away, kind="stable")[: (len(goals) + 1) // 2]
-    return moved
+    some = np.arange(0, len(goals), -(-len(goals) // DECIDING))
+    deciding = some
+    for _ in range(rounds - 1):
+        moved = aligned_to(places[some], np.searchsorted(some, deciding), goals[deciding])
+        away = np.square(moved - goals[some]).sum(axis=1)
+        deciding = np.sort(some[np.argsort(away, kind="stable")[: (len(some) + 1) // 2]])
+    return aligned_to(places, deciding, goals[deciding])
 
 
 def zoomed(places: Places, zoom: float) -> Places:
@@ -281,6 +286,6 @@ def _mean(values: NDArray[np.float64]) -> float:
     return round(float(values.mean()), 5) if len(values) else 0.0
 
 
-def width_of(places: Places) -> float:
+def width_of(places: NDArray[np.floating[Any]]) -> float:
     """Return the width of a map: the longest side of the box around its points."""
     return float(np.ptp(places, axis=0).max()) if len(places) else 0.0

@@ -52,4 +52,4 @@ class Snapshot:
     @property
     def new_territory(self) -> NDArray[np.bool_]:
         """Which rows fit nowhere in the map of the last fit."""
-        return self.territory != INSIDE
+        return np.asarray(self.territory != INSIDE)

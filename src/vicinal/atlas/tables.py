@@ -178,7 +178,7 @@ def read_columns(paths: Sequence[Path], rows: NDArray[np.int64]) -> pl.DataFrame
     frame = pl.concat(frames, how="diagonal_relaxed")
     order = np.argsort(frame["_row"].to_numpy(), kind="stable")
     at = order[np.searchsorted(frame["_row"].to_numpy(), rows, sorter=order)]
-    return frame[at.tolist()].drop("_row") if len(rows) else frame.clear().drop("_row")
+    return _frame((frame[at.tolist()] if len(rows) else frame.clear()).drop("_row"))
 
 
 def without_rows(path: Path, gone: NDArray[np.int64]) -> bytes | None:
@@ -216,9 +216,10 @@ def check_ids(ids: Any, n: int, name: str = "ids") -> NDArray[Any]:
 def as_columns(columns: Any, n: int) -> pl.DataFrame:
     """Return further columns of ``n`` rows as a frame: from a data frame, a mapping, or the columns of a table."""
     pl = require_polars()
+    frame: Any
     if columns is None:
-        return pl.DataFrame()
-    if isinstance(columns, pl.DataFrame):
+        frame = pl.DataFrame()
+    elif isinstance(columns, pl.DataFrame):
         frame = columns
     elif isinstance(columns, Mapping):
         frame = pl.DataFrame({str(name): np.asarray(one).tolist() for name, one in columns.items()}, strict=False)
@@ -228,7 +229,7 @@ def as_columns(columns: Any, n: int) -> pl.DataFrame:
         raise TypeError(f"columns must be a data frame or a mapping of names to values, got {type(columns).__name__}")
     if frame.width and frame.height != n:
         raise ValueError(f"columns must have a value for each of {n} rows, got {frame.height}")
-    return frame
+    return _frame(frame)
 
 
 def columns_of_table(columns: Sequence[Column]) -> dict[str, list[Any]]:
@@ -253,6 +254,12 @@ def notes(columns: pl.DataFrame, n: int) -> NDArray[np.uint64]:
 def _digest(row: tuple[Any, ...]) -> int:
     text = json.dumps(row, default=str)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _frame(frame: Any) -> pl.DataFrame:
+    """Name the type of a frame, which polars' functions return as Any."""
+    found: pl.DataFrame = frame
+    return found
 
 
 def _kind(X: Rows) -> Any:

@@ -91,8 +91,8 @@ def find_territory(fitted: FittedMap, rows: Rows, known: Neighbors, held: Held, 
     counted = there & (near < m)
     mean = (share + np.where(counted, shares[near], 0.0).sum(axis=1)) / (1 + counted.sum(axis=1))
     able, grown = _novelty(mean, ratio) >= GROWN, -1
-    while grown != np.count_nonzero(found):
-        grown = np.count_nonzero(found)
+    while grown != int(np.count_nonzero(found)):
+        grown = int(np.count_nonzero(found))
         around = (found[near] & there).sum(axis=1)
         found[:m] |= able & (around >= np.maximum(COMPANY * there.sum(axis=1), LEAST_COMPANY))
     island = _islands(found, near, there, held.island)
@@ -205,7 +205,7 @@ def _laid_out(fitted: FittedMap, rows: Rows) -> Places:
         return places
     made: FittedMap = fit(ArrayExecutor(_as_data(fitted, rows), fitted.recipe, seed=fitted.seed))
     assert made.embedding is not None
-    return made.embedding - (made.embedding.min(axis=0) + made.embedding.max(axis=0)) / 2
+    return np.asarray(made.embedding - (made.embedding.min(axis=0) + made.embedding.max(axis=0)) / 2)
 
 
 def _apart(island: Places, everyone: Places, seed: int) -> Places:

@@ -34,7 +34,7 @@ Report = Annotated[Path | None, typer.Option(help="Also write what was done (.js
 Html = Annotated[Path | None, typer.Option(help="Also write a page (.html).")]
 Png = Annotated[Path | None, typer.Option(help="Also write a picture (.png).")]
 Loyalty = Annotated[
-    float | None, typer.Option(metavar="N", min=0.0, help="Pull towards the old places; 0 for none. Default: 0.3.")
+    float | None, typer.Option(metavar="N", min=0.0, help="Pull towards the old places; 0 for none. Default: 0.4.")
 ]
 VersionNumber = Annotated[int, typer.Argument(metavar="VERSION", help="Number of a version; see `vicinal atlas show`.")]
 Ids = Annotated[str | None, typer.Option("--ids", metavar="A,B,C", help="Ids of rows.")]
@@ -122,7 +122,7 @@ def refit(
     check_outputs({"report": report}, [], force, SUFFIXES)
     atlas = open_atlas(folder)
     with fitting.one_line_warnings(quiet):
-        record = atlas.refit(**({} if loyalty is None else {"loyalty": loyalty}), fresh=fresh)
+        record = atlas.refit(loyalty_of(loyalty), fresh=fresh)
     finish(record, report)
     if not quiet:
         print_fit(folder, atlas, record)
@@ -231,7 +231,7 @@ def migrate(
         vars(model).pop(name, None)
     preparation.keep_in(model)
     with fitting.one_line_warnings(quiet):
-        found = atlas.migrate(X, ids_of(table), estimator=model, **({} if loyalty is None else {"loyalty": loyalty}))
+        found = atlas.migrate(X, ids_of(table), estimator=model, loyalty=loyalty_of(loyalty))
     finish(found.record, report)
     if changed is not None:
         import polars as pl
@@ -319,6 +319,13 @@ def time_of(text: str | None, option: str = "--at") -> datetime | None:
         return datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(f"{option} must be a time such as 2026-03-02 or 2026-03-02T08:00, got {text!r}") from None
+
+
+def loyalty_of(given: float | None) -> float:
+    """Return the given loyalty, or the default."""
+    from vicinal.atlas.refit import LOYALTY
+
+    return LOYALTY if given is None else given
 
 
 def finish(record: dict[str, Any], report: Path | None) -> None:
