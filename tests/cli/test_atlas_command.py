@@ -69,12 +69,12 @@ def test_rows_are_found_by_their_ids(run: Run, files: Path) -> None:
 
 def test_migration_and_rollback(run: Run, files: Path, frame: pl.DataFrame) -> None:
     run("atlas", "init", "map", "week1.csv", "--id", "name", "--label", "digit", "--scale", "standard")
-    frame[:ROWS].with_columns((pl.col("^p.*$") ** 0.5)).write_parquet("other.parquet")
+    frame[:ROWS].with_columns(pl.col("^p.*$") ** 0.5).write_parquet("other.parquet")
     code, said, error = run("atlas", "migrate", "map", "other.parquet", "--id", "name", "--output", "moved.csv")
     assert code == 0, error
     assert "of their neighbors" in said
     assert pl.read_csv("moved.csv").columns == ["id", "kept_neighbors", "moved"]
-    late = frame[ROWS : ROWS + 20].with_columns((pl.col("^p.*$") ** 0.5))
+    late = frame[ROWS : ROWS + 20].with_columns(pl.col("^p.*$") ** 0.5)
     late.write_parquet("late.parquet")
     assert run("atlas", "append", "map", "late.parquet")[0] == 0
     code, said, _ = run("atlas", "rollback", "map", "1")
