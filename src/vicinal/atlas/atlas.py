@@ -287,7 +287,7 @@ class Atlas:
     def model(self) -> Any:
         """The fitted estimator of the last fit, in which new rows are placed."""
         if self._model is None:
-            self._model = self._stored_model()
+            self._model = self._stored_model(self._manifest)
         return self._model
 
     def _fit_rows(self) -> Placed:
@@ -298,8 +298,10 @@ class Atlas:
         """Return an unfitted estimator as that of the last fit, which knows how its rows were read and prepared."""
         return load(self._folder.object(self._manifest.estimator))
 
-    def _stored_model(self) -> Any:
-        manifest, fitted, model = self._manifest, self._fit_rows(), self.estimator()
+    def _stored_model(self, manifest: Manifest) -> Any:
+        """Return the model of a version; its neighbors are searched again if their table was deleted."""
+        fitted = decode_places(self._folder.object(manifest.pieces[0]))
+        model = load(self._folder.object(manifest.estimator))
         kept, table = kept_attributes(model), read_table(self._folder, manifest.table)
         X = read_vectors(self._chunk_paths(manifest), fitted.row, manifest.dtype)
         made = stored_map(model, X, zoomed(fitted.places, manifest.zoom), table)
@@ -514,7 +516,7 @@ class Atlas:
         Parameters
         ----------
         loyalty : float, default 0.4
-            How strongly rows are pulled towards their old places; 0 for no pull.
+            How strongly rows are pulled toward their old places; 0 for no pull.
         fresh : bool, default False
             Whether the layout starts anew instead of from the published map. It is turned, mirrored and moved to match
             the published map in any case.
@@ -654,11 +656,8 @@ class Atlas:
                 next_row=self._manifest.next_row, record=record,
             )  # fmt: skip
             if not self._folder.has(old.table):
-                fit = decode_places(self._folder.object(old.pieces[0]))
-                self._manifest = following  # the model is made from what the manifest names
-                model = self._stored_model()
-                following = replace(following, table=put_table(self._folder, model.map_.neighbors))
-                assert len(fit) == model.map_.data.n
+                table = self._stored_model(following).map_.neighbors
+                following = replace(following, table=put_table(self._folder, table))
             self._folder.add(self._head, following)
             self._load(self._folder.head())
             return self.version
@@ -715,9 +714,9 @@ class Atlas:
         newest, gone = manifests[-1], int(np.isin(self._placed.row, numbers).sum())
         record = {"rows": len(self._placed) - gone, "forgotten": gone, "stored_rows": len(numbers)}
         following = child(newest, self._head, "forget", when, record=record)
-        self._manifest, self._model = following, None
         if following.table is None:
-            following = replace(following, table=put_table(self._folder, self._stored_model().map_.neighbors))
+            table = self._stored_model(following).map_.neighbors
+            following = replace(following, table=put_table(self._folder, table))
         self._folder.rewrite(self._head, [*manifests, following])
         self._load(self._folder.head())
         return record

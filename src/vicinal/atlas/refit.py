@@ -1,8 +1,8 @@
-"""A new layout of all rows that people recognize: it starts from the published map and is pulled towards its shape.
+"""A new layout of all rows that people recognize: it starts from the published map and is pulled toward its shape.
 
 The kernel sets the distances of neighbors, so a map of more rows is larger. People see it in a frame of its own: what
 counts is its shape. Let g be the goals, the published places turned, mirrored, scaled and moved such that half of them
-lie as close as possible to the layout. After every epoch each row y moves towards its goal by the share
+lie as close as possible to the layout. After every epoch each row y moves toward its goal by the share
 
     1 - e^{-λη w},    w = e^{-(|g - y| / PULLED)^2}
 
@@ -53,7 +53,7 @@ class StoredMap(GivenPlaces):
 
 
 class RefitExecutor(ArrayExecutor):
-    """A fit that starts from the places of a published map and is pulled towards them.
+    """A fit that starts from the places of a published map and is pulled toward them.
 
     ``published`` has NaN for rows that the published map did not have.
     """
@@ -83,7 +83,7 @@ class RefitExecutor(ArrayExecutor):
 
 
 class Pulled:
-    """A layout that is pulled towards the shape of a published map; ``goals`` has NaN for rows without a goal."""
+    """A layout that is pulled toward the shape of a published map; ``goals`` has NaN for rows without a goal."""
 
     def __init__(self, layout: Layout, goals: Places, loyalty: float) -> None:
         self.layout, self.goals, self.loyalty = layout, goals, loyalty
@@ -146,7 +146,7 @@ def refit(model: Any, X: Any, start: Places, published: Places, loyalty: float |
     start, published : arrays [rows, n_components]
         First places; and places in the published map, NaN for rows that it did not have.
     loyalty : float or None
-        Strength of the pull towards the published map. With None the layout starts as that of any fit.
+        Strength of the pull toward the published map. With None the layout starts as that of any fit.
     """
     prepared = model.executor(X)
     if loyalty is None:
