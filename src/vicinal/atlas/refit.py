@@ -1,8 +1,8 @@
 """A new layout of all rows that people recognize: it starts from the published map and is pulled towards its shape.
 
 The kernel sets the distances of neighbors, so a map of more rows is larger. People see it in a frame of its own: what
-counts is its shape. Let g be the goals, the published places turned, mirrored, scaled and moved such that they lie as
-close as possible to the layout. After every epoch each row y moves towards its goal by the share
+counts is its shape. Let g be the goals, the published places turned, mirrored, scaled and moved such that half of them
+lie as close as possible to the layout. After every epoch each row y moves towards its goal by the share
 
     1 - e^{-λη w},    w = e^{-(|g - y| / PULLED)^2}
 
@@ -29,7 +29,9 @@ from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.recipe import Places, Refused
 
 # Strength of the pull, and how far it reaches, as a share of the width of the map.
-LOYALTY, PULLED = 0.3, 0.04
+LOYALTY, PULLED = 0.3, 0.03
+# Rounds of the alignment, of the finished layout and after every epoch.
+ROUNDS, PULL_ROUNDS = 6, 2
 # A layout that starts from a map needs more epochs than one that starts from a coarse layout.
 LEAST_EPOCHS = 300
 # Partners per row from which the loss of a large map is estimated.
@@ -103,7 +105,7 @@ class Pulled:
         if not len(self.known):
             return
         own = places[self.known].astype(np.float64)
-        way = aligned_to(self.goals[self.known], np.arange(len(own)), own.astype(np.float32)) - own
+        way = aligned_to_most(self.goals[self.known], own.astype(np.float32), PULL_ROUNDS) - own
         reach = PULLED * float(np.ptp(own, axis=0).max())
         weight = np.exp(-np.square(way).sum(axis=1) / max(reach * reach, 1e-30))
         share = -np.expm1(-self.loyalty * learning_rate * weight)
@@ -162,12 +164,30 @@ def register(model: Any, fitted: FittedMap, published: Places) -> tuple[Places, 
     known = np.isfinite(published[:, 0])
     assert fitted.embedding is not None
     layout = fitted.embedding.astype(np.float64)
-    moved = aligned_to(fitted.embedding, known, published[known]) if known.any() else layout
+    moved = layout
+    if known.any():
+        order = np.argsort(~known, kind="stable")  # known rows first
+        moved = np.empty_like(layout)
+        moved[order] = aligned_to_most(fitted.embedding[order], published[known], ROUNDS)
     spread = np.linalg.norm(moved - moved.mean(axis=0))
     zoom = float(np.linalg.norm(layout - layout.mean(axis=0)) / spread) if spread > 0 else 1.0
     places = np.ascontiguousarray(moved, dtype=np.float32)
     model.adopt_map(replace(fitted, embedding=zoomed(places, zoom)))
     return places, zoom
+
+
+def aligned_to_most(places: Places, goals: Places, rounds: int) -> NDArray[np.float64]:
+    """Return places turned, mirrored, scaled and moved such that half of them lie as close as possible to their goals.
+
+    The first rows have the goals. Rows that went elsewhere do not turn the map: in every round the half that lies
+    closest to its goals decides.
+    """
+    deciding = np.arange(len(goals))
+    for _ in range(rounds):
+        moved = aligned_to(places, deciding, goals[deciding])
+        away = np.square(moved[: len(goals)] - goals).sum(axis=1)
+        deciding = np.argsort(away, kind="stable")[: (len(goals) + 1) // 2]
+    return moved
 
 
 def zoomed(places: Places, zoom: float) -> Places:
