@@ -281,6 +281,6 @@ def _mean(values: NDArray[np.float64]) -> float:
     return round(float(values.mean()), 5) if len(values) else 0.0
 
 
-def width_of(places: Places) -> float:
+def width_of(places: NDArray[Any]) -> float:
     """Return the width of a map: the longest side of the box around its points."""
     return float(np.ptp(places, axis=0).max()) if len(places) else 0.0
