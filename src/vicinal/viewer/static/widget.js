@@ -1215,7 +1215,7 @@ var et = {
 		this.status = e;
 		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? lt(e.growth) : ct(e);
 		t.textContent = o ? e.state === "paused" ? "Paused" : l : {
-			done: l || "Done",
+			done: e.stage || "Done",
 			failed: "Failed",
 			waiting: "Waiting"
 		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...ut(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(m(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
