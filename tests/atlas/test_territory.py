@@ -74,8 +74,10 @@ def test_a_row_that_fits_nowhere_lies_around_the_map(tmp_path: Path) -> None:
     assert atlas.snapshot().territory[-1] == LONE
     middle = (before.min(axis=0) + before.max(axis=0)) / 2
     assert np.linalg.norm(atlas.embedding[-1] - middle) > np.linalg.norm(before - middle, axis=1).max()
+    away = np.linalg.norm(atlas.embedding[-1] - middle)
     atlas.refit()
     assert not atlas.new_territory.any()
+    assert np.linalg.norm(atlas.embedding[-1] - middle) < away
 
 
 @pytest.mark.parametrize("n", [1, 5, 300])

@@ -34,7 +34,6 @@ from vicinal.atlas.snapshot import Snapshot
 from vicinal.atlas.strain import Strain, measure_strain
 from vicinal.atlas.tables import (
     INSIDE,
-    LONE,
     Entries,
     Placed,
     as_columns,
@@ -594,11 +593,8 @@ class Atlas:
 
     def _lay_out_again(self, model: Any, X: Any, loyalty: float | None) -> Refit:
         """Fit a model to new or old values of all rows, from their places."""
-        start, published = zoomed(self.embedding, self._manifest.zoom).copy(), self.embedding.copy()
+        start, published = zoomed(self.embedding, self._manifest.zoom), self.embedding.copy()
         published[self.new_territory] = np.nan
-        lone = np.flatnonzero(self._placed.territory == LONE)
-        if len(lone):
-            start[lone] = self.model.transform(self._values(lone))
         kept = kept_attributes(model)
         made = refit(model, X, start, published, loyalty)
         vars(model).update(kept)

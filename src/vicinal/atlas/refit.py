@@ -75,6 +75,23 @@ class RefitExecutor(ArrayExecutor):
         full = replace(full, learning_rate=plan.learning_rate, constant_rate_share=0.0, single_negative_share=0.0)
         return full, [n_epochs]
 
+    def start(self) -> None:
+        """Start at the given places, except for rows of new territory whose edges mostly lead to the published map.
+
+        Such a row starts at its nearest neighbor of the published map: no force would lead it there from afar.
+        """
+        super().start()
+        away = ~np.isfinite(self.selection.take(self.published)[:, 0])
+        if not away.any() or away.all():
+            return
+        edges = self.graph.to_scipy()[away]
+        home = edges.multiply(~away).tocsr()
+        total, there = (np.asarray(one.sum(axis=1)).reshape(-1) for one in (edges, home))
+        coming = np.flatnonzero(2 * there > total)
+        nearest = np.asarray(home.argmax(axis=1)).reshape(-1)[coming]
+        self.started = self.started.copy()
+        self.started[np.flatnonzero(away)[coming]] = self.started[nearest]
+
     def guide(self, layout: Any) -> Any:
         if not self.loyalty:
             return layout
