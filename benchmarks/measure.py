@@ -13,6 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import atlas
 import datasets
 import numpy as np
 import progressive
@@ -190,6 +191,7 @@ TASKS = {
     "neighbors": neighbors,
     "progressive": progressive.progressive,
     "one_shot": progressive.one_shot,
+    "atlas": atlas.atlas,
 }
 
 

@@ -1,7 +1,8 @@
 """Run benchmark suites: `python benchmarks/run.py SUITE... [--repeats N] [--size N]`.
 
-SUITE may be `all`, or `optimum`, which stands for all suites whose names begin with it. `cluster` is not among `all`:
-it needs the extra `cluster` in the environment that runs this program, and a trial run of it has few epochs.
+SUITE may be `all`, or `optimum`, which stands for all suites whose names begin with it. `cluster` and `atlas` are not
+among `all`: they need the extras `cluster`, in the environment that runs this program, and `app`, in that of the
+package. A trial run of `cluster` has few epochs.
 
 The package is measured in `.venv-package`, which holds it and what it requires, the other libraries in `.venv-bench`,
 made from `requirements.txt` (`make bench` makes both; or see --own-python and --peer-python). Neither has further
@@ -17,6 +18,7 @@ import json
 import sys
 from pathlib import Path
 
+from atlas_table import atlas
 from cluster import SUITES as CLUSTER
 from datasets import CACHE
 from driver import Driver
@@ -31,7 +33,8 @@ from table import read_documents, write_table
 
 HERE = Path(__file__).resolve().parent
 QUALITY = {"quality": (quality, 1), "published": (published, 1)}
-SUITES = OTHERS | QUALITY | OPTIMUM | RELIABILITY | CLUSTER
+ATLAS = {"atlas": (atlas, 1)}
+SUITES = OTHERS | QUALITY | OPTIMUM | RELIABILITY | CLUSTER | ATLAS
 GROUPS = {"all": list(OTHERS | QUALITY | OPTIMUM | RELIABILITY), "optimum": list(OPTIMUM)}
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from atlas_table import atlas_bars, atlas_lines
 from bars import (
     NO_LIMIT,
     OTHER_QUALITY_NAMES,
@@ -88,7 +89,7 @@ def bars_section(documents: Documents) -> list[str]:
             show_bound(bar, bar.aim),
             bar.met,
         )
-        for bar in [*all_bars(documents), *suite_bars(documents)]
+        for bar in [*all_bars(documents), *suite_bars(documents), *atlas_bars(documents)]
     ]
     return ["## Bars", "", *rows(("work", "ours", "peer", "ratio or value", "bar", "aim", "met"), lines)]
 
@@ -345,6 +346,18 @@ def reliability_section(documents: Documents) -> list[str]:
     return ["## Reliability", "", documents["reliability"]["description"], "", *rows(head, lines)]
 
 
+def atlas_section(documents: Documents) -> list[str]:
+    (record,) = select(documents, "atlas", repeat=0)
+    refits, absent = atlas_lines(record)
+    head = (
+        *("day", "rows", "J / J of a fit", "cost of loyalty", "median move"),
+        *("10-NN", "10-NN of a fit", "names kept", "strain before"),
+    )
+    first = ("first on day 15", "found", "others marked")
+    text = "J is that of the layout; the published map has a frame of its own, in which it is scaled."
+    return ["## Atlas", "", documents["atlas"]["description"], "", text, "", *rows(head, refits), *rows(first, absent)]
+
+
 SECTIONS = {
     "iris": process_section("iris", "Starting"),
     "fresh": process_section("fresh", "Fresh process"),
@@ -368,6 +381,7 @@ SECTIONS = {
     "optimum_start": start_section,
     "optimum_noise": noise_section,
     "reliability": reliability_section,
+    "atlas": atlas_section,
 }
 
 

@@ -33,7 +33,8 @@ BESIDE = {
     "scverse": set(ORDER),
     "plot": set(ORDER),
     "viewer": {*ORDER, "plot"},
-    "cli": {*ORDER, "plot", "viewer"},
+    "atlas": {*ORDER, "plot", "viewer"},
+    "cli": {*ORDER, "plot", "viewer", "atlas"},
     "umap_": {"compat", "estimators"},
     "__main__": {"cli"},
 }

@@ -32,6 +32,8 @@ const WIDGET = { entry: "src/widget.ts", formats: ["es"], fileName: () => "widge
 const CORE = { entry: "src/core/index.ts", formats: ["es"], fileName: () => "core.js" };
 const OUTPUTS = {
   page: script("main", "page"),
+  // What a page of two versions has besides: a script that runs before that of the page.
+  diff: { ...script("diff", "diff"), name: "vicinalDiff" },
   interactive: script("interactive", "interactive"),
   sliders: script("manual", "sliders"),
   widget: WIDGET,

@@ -13,6 +13,7 @@ __version__ = "0.2.0.dev0"
 # The module of every public name.
 PUBLIC = {
     "AlignedUMAP": "estimators.aligned",
+    "Atlas": "atlas.atlas",
     "Clusters": "estimators.clustering",
     "DensMAP": "estimators.umap",
     "FullLayout": "layout.full",
@@ -46,7 +47,7 @@ PUBLIC = {
 }
 # Packages and modules that are attributes of the package; some have a shorter name than their path.
 _PACKAGES = (
-    "areas", "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout",
+    "areas", "atlas", "backends", "cli", "cluster", "compat", "estimators", "files", "graph", "initialize", "layout",
     "neighbors", "parametric", "pipeline", "plot", "quality", "runtime", "scverse", "umap_", "viewer",
 )  # fmt: skip
 # umap-learn's modules. They can be imported by its names too ("import vicinal.spectral"), as the path below says.
@@ -71,6 +72,7 @@ __all__ = sorted(PUBLIC)
 __path__.append(f"{__path__[0]}/compat")
 
 if TYPE_CHECKING:
+    from vicinal.atlas.atlas import Atlas as Atlas
     from vicinal.estimators.aligned import AlignedUMAP as AlignedUMAP
     from vicinal.estimators.clustering import Clusters as Clusters
     from vicinal.estimators.clustering import clusters as clusters

@@ -8,9 +8,10 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-PAGE = ("body.html", "page.css", "page.html", "page.js", "widget.js", "interactive.css", "interactive.js")
+PAGE = ("body.html", "page.css", "page.html", "page.js", "widget.js")
+EXTENSIONS = ("diff.css", "diff.js", "interactive.css", "interactive.js")
 CORE = ("core.js", "core-worker.js", "core.wasm")  # the core in browsers
-BUNDLE = [f"vicinal/viewer/static/{name}" for name in (*PAGE, *CORE)]
+BUNDLE = [f"vicinal/viewer/static/{name}" for name in (*PAGE, *EXTENSIONS, *CORE)]
 IN_BOTH = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
 # Sources of the CUDA kernels, which are compiled at run time.
 KERNELS = [f"vicinal/backends/cuda/cpp/{name}" for name in ("cuda/layout.cu", "layout/row_step.hpp", "nvrtc/cmath")]

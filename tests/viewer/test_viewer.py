@@ -275,7 +275,7 @@ def test_unwritable_path_is_named(tmp_path: Path) -> None:
 
 def test_bundle_is_small() -> None:
     static = Path(vicinal.__file__).parent / "viewer" / "static"
-    for names in (("page.js", "page.css", "body.html", "page.html"), ("widget.js",)):
+    for names in (("page.js", "page.css", "body.html", "page.html", "diff.js", "diff.css"), ("widget.js",)):
         content = b"".join((static / name).read_bytes() for name in names)
         assert len(gzip.compress(content)) < 400_000
 

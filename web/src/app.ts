@@ -13,7 +13,13 @@ import { State } from "./state";
 import { openTable } from "./table";
 import type { View } from "./view";
 
-const TOGETHER = "together";
+declare global {
+  interface Window {
+    vicinalExtensions?: ((app: App) => Promise<void>)[];
+  }
+}
+
+export const TOGETHER = "together";
 // Two maps side by side need this width, in pixels.
 const WIDE = 700;
 
@@ -30,6 +36,8 @@ export class App {
   /** Shows the tools that the data allow. */
   updateTools: () => void = () => {};
   private readonly mapListeners: (() => void)[] = [];
+  /** Is called with each new pane, before it draws. */
+  onPane: ((pane: Pane) => void) | null = null;
 
   constructor(readonly dom: Dom, readonly state: State) {
     this.card = new Card(dom.get("card"), state);
@@ -50,6 +58,8 @@ export class App {
   }
 
   async draw(): Promise<void> {
+    // a script before this one may add to the page
+    for (const extend of window.vicinalExtensions ?? []) await extend(this);
     this.arrange();
     for (const pane of this.panes) await pane.draw();
     this.connect();
@@ -80,6 +90,7 @@ export class App {
       });
       pane.view.onView(() => this.card.place());
       this.panes.push(pane);
+      this.onPane?.(pane);
     }
     for (const { view } of this.panes) view.resize();
     for (const button of this.dom.all("#maps button")) button.setAttribute("aria-pressed", String(button.dataset["map"] === this.shownMaps));

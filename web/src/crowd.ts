@@ -25,9 +25,9 @@ export class Crowd {
   constructor(view: View, state: State) {
     const { width, height } = view.eye;
     let step = Math.max(1, Math.ceil(state.data.n / MOST));
-    let inside = onCanvas(view, state, step);
+    let inside = onCanvas(view, step);
     // where few points are on the canvas, all of them count
-    if (step > 1 && inside.rows.length * step <= MOST) inside = onCanvas(view, state, (step = 1));
+    if (step > 1 && inside.rows.length * step <= MOST) inside = onCanvas(view, (step = 1));
     this.complete = step === 1;
     const { rows, seen } = inside;
     this.columns = Math.ceil(width / CELL) || 1;
@@ -75,12 +75,13 @@ export class Crowd {
 }
 
 /** Returns every `step`-th row, if it is shown and on the canvas, and their positions. */
-function onCanvas({ eye, places }: View, state: State, step: number): { rows: number[]; seen: number[] } {
+function onCanvas(view: View, step: number): { rows: number[]; seen: number[] } {
+  const { eye, places } = view;
   const all = eye.projectAll(places, step);
   const [rows, seen]: [number[], number[]] = [[], []];
   for (let a = 0; 2 * a < all.length; a++) {
     const [x, y] = [all[2 * a]!, all[2 * a + 1]!];
-    if (x < 0 || y < 0 || x >= eye.width || y >= eye.height || !state.visible(a * step)) continue;
+    if (x < 0 || y < 0 || x >= eye.width || y >= eye.height || !view.shows(a * step)) continue;
     rows.push(a * step);
     seen.push(x, y);
   }

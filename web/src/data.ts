@@ -15,6 +15,7 @@ export interface Meta {
   images: { height: number; width: number; channels: number; block: number } | null;
   neighbors: { k: number; bytes: number } | null;
   live: Live | null;
+  diff?: Diff;
 }
 
 export interface Palette {
@@ -23,6 +24,26 @@ export interface Palette {
   values: string[];
   missing: { light: string; dark: string };
   plain: string;
+}
+
+/** What differs between the two maps of a page, which are versions of one map; src/vicinal/atlas/diff.py writes it. */
+export interface Diff {
+  /** The columns with the areas of both versions, which have the same names, and with what happened to each row. */
+  areas: [string, string];
+  change: string;
+  /** The value of the last column for rows that have moved far. */
+  moved: string;
+  facts: [string, string][];
+  changes: AreaChange[];
+  /** The named areas of each version. */
+  names: [Cluster[], Cluster[]];
+}
+
+export interface AreaChange {
+  name: string;
+  kind: string;
+  text: string;
+  rows: [number, number];
 }
 
 /** A named area of the first map, in its own coordinates. */
@@ -59,6 +80,8 @@ export interface Places {
   y: Float32Array;
   /** Null for a flat map. */
   z: Float32Array | null;
+  /** 1 for rows that this map does not have; they are not drawn. */
+  absent?: Uint8Array | null;
 }
 
 /** The data of new rows, which arrive before their positions; replaces the rows from `begin` on. */

@@ -42,7 +42,7 @@ export class Density {
   place(): void {
     this.canvas.hidden = !this.wanted;
     if (!this.wanted) return;
-    if (this.stale) this.contours = contoursOf(this.view.places, (row) => this.state.visible(row));
+    if (this.stale) this.contours = contoursOf(this.view.places, (row) => this.view.shows(row));
     this.stale = false;
     const { width, height, unit, center } = this.view.eye;
     const ratio = devicePixelRatio || 1;

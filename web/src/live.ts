@@ -244,7 +244,7 @@ export class Feed {
     const { title, bar, note, facts, pause } = this.parts;
     const running = status.state === "running" || status.state === "paused";
     const { done, note: said, stage } = status.growth ? grown(status.growth) : laidOut(status);
-    title.textContent = running ? (status.state === "paused" ? "Paused" : stage) : { done: "Done", failed: "Failed", waiting: "Waiting" }[status.state as "done"];
+    title.textContent = running ? (status.state === "paused" ? "Paused" : stage) : { done: status.stage || "Done", failed: "Failed", waiting: "Waiting" }[status.state as "done"];
     this.page.dom.get("busy-text").textContent = title.textContent!;
     note.textContent = status.message || (running || !status.growth ? said : "");
     facts.hidden = !status.growth;

@@ -50,6 +50,8 @@ interface Name extends Spot {
 
 export class Names {
   placed: Placed[] = [];
+  /** Returns the areas to name if this map has its own; null for those of the paint. */
+  spotsOf: (() => Spot[] | null) | null = null;
   private spots: Name[] = [];
   private codes: Classes["codes"] | null = null;
   private rowNames: HTMLElement[] = [];
@@ -84,13 +86,15 @@ export class Names {
     const { data, paint } = this.state;
     this.codes = null;
     if (data.n < FEWEST_POINTS) return [];
+    const own = this.spotsOf?.();
+    if (own) return own;
     const first = this.view.places === data.maps[0];
     if (!paint.classes && first && data.meta.clusters.length) return clusterSpots(data.meta.clusters, data.meta.maps[0]!.box);
     const before = paint.classes ? null : data.column(this.state.classesBefore ?? "");
     const classes = paint.classes ?? (before && classPaint(before, data.meta.palette).classes);
     if (!classes || classes.names.length > MOST_CLASSES) return [];
     this.codes = classes.codes;
-    return islands(this.view.places, classes.codes, classes.names, (row) => this.state.visible(row));
+    return islands(this.view.places, classes.codes, classes.names, (row) => this.view.shows(row));
   }
 
   /** Finds the areas to name; call it when points have moved. */

@@ -36,7 +36,7 @@ export class Nearest {
   place(): void {
     const own = this.row < 0 || this.row >= this.state.data.n ? null : this.view.projectRow(this.row);
     this.lines.replaceChildren(
-      ...(own ? this.rows.filter((row) => this.state.visible(row)) : []).flatMap((row) => {
+      ...(own ? this.rows.filter((row) => this.view.shows(row)) : []).flatMap((row) => {
         const [x, y] = this.view.projectRow(row);
         const [x1, y1] = own!;
         return [svg("line", { x1, y1, x2: x, y2: y }), svg("circle", { cx: x, cy: y, r: this.view.pointSize() / 2 + 1.5, fill: this.state.colorOf(row) })];

@@ -89,7 +89,7 @@ export class Pane {
   /** Puts the pane back on the stage, with a map. */
   reuse(dom: Dom, state: State, map: number): void {
     this.map = map;
-    this.view.places = state.data.maps[map]!;
+    this.view.put(state.data.maps[map]!);
     this.entitle(state);
     dom.get("panes").append(this.element);
   }

@@ -114,7 +114,7 @@ function points(app: App, pane: Pane): SVGElement {
   const shown: number[] = [];
   for (let row = 0; row < state.data.n; row++) {
     const [x, y] = [seen[2 * row]!, seen[2 * row + 1]!];
-    if (x > -radius && y > -radius && x < eye.width + radius && y < eye.height + radius && state.visible(row)) shown.push(row);
+    if (x > -radius && y > -radius && x < eye.width + radius && y < eye.height + radius && pane.view.shows(row)) shown.push(row);
   }
   if (shown.length > MOST_SHAPES) {
     return svg("image", { width: eye.width, height: eye.height, href: atResolution(pane, 2).toDataURL("image/png") });

@@ -1,4 +1,5 @@
 // One map on a canvas: what is drawn, from where, and which point is where.
+import type { Codes } from "./columns";
 import { type Area, box, Eye, mainBox, rowsOutside } from "./camera";
 import type { Places } from "./data";
 import { type Layer, Renderer } from "./renderer";
@@ -33,6 +34,8 @@ export class View {
   /** How new each row is, an index of the renderer's levels; null if the map does not grow. */
   fresh: Uint8Array | null = null;
   places: Places;
+  /** Returns the color number of each row if this map has its own; null for those of the paint. */
+  recolor: ((view: View) => Codes | null) | null = null;
   /** Rows that the first view leaves out, and its distance. */
   outliers: number[] = [];
   overview = 1;
@@ -54,7 +57,7 @@ export class View {
     });
     const marks = { selected: () => state.selected, found: () => state.found, hovered: () => (state.hovered < 0 ? [] : [state.hovered]) };
     const mark = (rows: keyof typeof marks) => () => {
-      this.renderer.setRows(rows, marks[rows]());
+      this.renderer.setRows(rows, this.present(marks[rows]()));
       this.request();
     };
     state.listen("selected", mark("selected"));
@@ -89,8 +92,33 @@ export class View {
     this.renderer.setLevels(this.fresh ?? new Uint8Array(x.length));
     this.color();
     this.filter();
-    this.renderer.setRows("selected", this.state.selected);
-    this.renderer.setRows("found", this.state.found);
+    this.mark();
+  }
+
+  private mark(): void {
+    for (const rows of ["selected", "found"] as const) this.renderer.setRows(rows, this.present(this.state[rows]));
+  }
+
+  /** Returns whether a row is drawn on this map. */
+  shows(row: number): boolean {
+    return this.state.visible(row) && !this.places.absent?.[row];
+  }
+
+  private present(rows: number[]): number[] {
+    const { absent } = this.places;
+    return absent ? rows.filter((row) => !absent[row]) : rows;
+  }
+
+  /** Draws other places of the rows, which may leave out other rows and have other colors. */
+  put(places: Places): void {
+    const changes = places !== this.places && (this.recolor || places.absent || this.places.absent);
+    this.places = places;
+    if (changes) {
+      this.color();
+      this.filter();
+      this.mark();
+    }
+    this.moved();
   }
 
   /** Updates the places only: points have moved. */
@@ -101,13 +129,13 @@ export class View {
 
   private color(): void {
     if (this.state.data.n === 0) return;
-    this.renderer.setCodes(this.state.paint.codes);
+    this.renderer.setCodes(this.recolor?.(this) ?? this.state.paint.codes);
     this.renderer.setColors(this.state.paint.colors(this.state.themeName));
     this.request();
   }
 
   private filter(): void {
-    this.renderer.setShown(this.state.filtered ? (row) => this.state.visible(row) : null);
+    this.renderer.setShown(this.state.filtered || this.places.absent ? (row) => this.shows(row) : null);
     this.request();
   }
 
@@ -191,7 +219,7 @@ export class View {
         const d2 = (seen[2 * row]! - px) ** 2 + (seen[2 * row + 1]! - py) ** 2;
         const depth = a * x[row]! + b * y[row]! + c * z[row]!;
         // of the points under the pointer, the one in front
-        if (d2 < least && (d2 > 36 || depth > front) && state.visible(row)) [best, least, front] = [row, Math.max(d2, 36), depth];
+        if (d2 < least && (d2 > 36 || depth > front) && this.shows(row)) [best, least, front] = [row, Math.max(d2, 36), depth];
       }
       return best;
     }
@@ -199,7 +227,7 @@ export class View {
     least /= eye.unit ** 2;
     for (let row = 0; row < state.data.n; row++) {
       const d2 = (x[row]! - cx) ** 2 + (y[row]! - cy) ** 2;
-      if (d2 < least && state.visible(row)) [best, least] = [row, d2];
+      if (d2 < least && this.shows(row)) [best, least] = [row, d2];
     }
     return best;
   }
@@ -212,7 +240,7 @@ export class View {
     const rows: number[] = [];
     for (let row = 0; row < this.state.data.n; row++) {
       const [x, y] = [seen[2 * row]!, seen[2 * row + 1]!];
-      if (x < left || x > right || y < top || y > bottom || !this.state.visible(row)) continue;
+      if (x < left || x > right || y < top || y > bottom || !this.shows(row)) continue;
       let inside = false;
       for (let a = 0, b = polygon.length - 1; a < polygon.length; b = a++) {
         if (ys[a]! > y !== ys[b]! > y && x < ((xs[b]! - xs[a]!) * (y - ys[a]!)) / (ys[b]! - ys[a]!) + xs[a]!) inside = !inside;
@@ -305,11 +333,10 @@ export class View {
   /** Moves all points from some places to others. */
   async morph(from: Places, to: Places): Promise<void> {
     if (from === to) return;
-    const mixed: Places = { name: to.name, x: from.x.slice(), y: from.y.slice(), z: from.z?.slice() ?? null };
+    const mixed = between(from, to, 0);
     await this.animate(this.animated ? MORPH_MS : 0, (share) => {
-      this.places = share === 1 ? to : mixed;
       if (share < 1) for (const axis of ["x", "y", "z"] as const) mix(from[axis], to[axis], share, mixed[axis]);
-      this.moved();
+      this.put(share === 1 ? to : mixed);
     });
     this.settle();
   }
@@ -344,6 +371,14 @@ export class View {
     const layers = (this.state.data.n * Math.PI * size * size) / 4 / area;
     return Math.min(0.92, Math.max(FAINTEST, 0.92 / Math.max(1, layers) ** 0.55));
   }
+}
+
+/** Returns places on the way from some to others, of the rows that both have. */
+export function between(from: Places, to: Places, share: number): Places {
+  const absent = from.absent && to.absent ? from.absent.map((one, row) => one | to.absent![row]!) : (from.absent ?? to.absent ?? null);
+  const mixed: Places = { name: to.name, x: from.x.slice(), y: from.y.slice(), z: from.z?.slice() ?? null, absent };
+  for (const axis of ["x", "y", "z"] as const) mix(from[axis], to[axis], share, mixed[axis]);
+  return mixed;
 }
 
 function mix(from: Float32Array | null, to: Float32Array | null, share: number, into: Float32Array | null): void {

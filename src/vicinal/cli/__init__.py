@@ -1,4 +1,4 @@
-"""The command line: `vicinal embed`, `describe`, `transform`, `update`, `clusters`, `stream`, `serve` and others.
+"""The command line: `vicinal embed`, `describe`, `transform`, `update`, `clusters`, `stream`, `atlas` and others.
 
 Invalid input prints one line `error: …` to stderr and exits with code 2. Outputs are written under temporary names and
 renamed together at the end, so that a failed or interrupted run leaves existing files unchanged.

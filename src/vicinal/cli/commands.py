@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from vicinal.cli import describing, fitting, options, writing
+from vicinal.cli import atlas_command, describing, fitting, options, writing
 from vicinal.cli.cluster_command import clusters
 from vicinal.cli.describing import announce_columns, describe
 from vicinal.cli.fitting import INTERRUPTED, FitResult, fit_rows, load_model, load_rows
@@ -104,6 +104,7 @@ def build() -> Any:
     made = (embed, describe, transform, update, *looks, stream, choose, quality, info, methods, demo)
     for command in made:
         app.command()(options.with_groups(command))
+    app.add_typer(atlas_command.build(), name="atlas")
     return typer.main.get_command(app)
 
 

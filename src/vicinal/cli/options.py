@@ -22,7 +22,8 @@ LONGEST_NUMBER = 15  # characters of a number of a line, or of two
 FORMATS = "csv, tsv, xlsx, ods, parquet, feather, jsonl, npy, npz or h5ad, also .gz; - is standard input"
 Source = Annotated[Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point: {FORMATS}.")]
 SourceOrModel = Annotated[
-    Path, typer.Argument(metavar="FILE", help=f"Data file with one row per point ({FORMATS}), or a saved model.")
+    Path,
+    typer.Argument(metavar="FILE", help=f"Data file with one row per point ({FORMATS}), a saved model, or an atlas."),
 ]
 Features = Annotated[
     str | None,

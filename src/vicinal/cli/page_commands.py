@@ -138,14 +138,20 @@ def serve(
     browser: options.Browser = True,
     images: options.Images = None,
 ) -> None:
-    """Show a fit of the rows of a file, or a saved model, on a local page.
+    """Show a fit of the rows of a file, a saved model, or the newest version of an atlas on a local page.
 
-    Ctrl-C stops the server.
+    The page follows an atlas that is changed. Ctrl-C stops the server.
     """
     from vicinal.viewer.session import Session
 
     notes: list[str] = []
-    if file.suffix.lower() == MODEL_SUFFIX:
+    if file.is_dir():
+        from vicinal.atlas.serving import AtlasSession
+
+        shown_atlas = AtlasSession(file)
+        server = server_of(shown_atlas, port)
+        shown_atlas.follow()
+    elif file.suffix.lower() == MODEL_SUFFIX:
         server = server_of(Session.of(load_model(file), title=file.stem), port)
     else:
         if shape["n_components"] not in (2, 3):

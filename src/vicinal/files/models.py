@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.files.container import MOST_EXPANSION, packed, read_file, unpacked, write_file
+from vicinal.files.container import MOST_EXPANSION, Content, packed, read_file, unpacked, write_file
 from vicinal.files.container import ModelFileError as ModelFileError
 from vicinal.runtime.inputs import check_structure
 
@@ -65,9 +65,14 @@ MALFORMED = (ArithmeticError, AssertionError, AttributeError, LookupError, Runti
 
 def save(model: Any, path: str | os.PathLike[str], *, include_data: bool = True) -> None:
     """Write a fitted or unfitted model to ``path``; an interrupted save leaves an older file as it was."""
+    write_file(path, *encoded(model, include_data=include_data))
+
+
+def encoded(model: Any, *, include_data: bool = True) -> Content:
+    """Return the arrays and the document of the file of a model."""
     arrays: dict[str, NDArray[Any]] = {}
     tree = _Encoder(arrays, include_data=include_data).encode(model, type(model).__name__)
-    write_file(path, arrays, {"model": tree})
+    return arrays, {"model": tree}
 
 
 def load(path: str | os.PathLike[str], **params: Any) -> Any:

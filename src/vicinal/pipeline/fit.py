@@ -228,17 +228,18 @@ class ArrayExecutor(Executor):
             options = options.take(self.linked, None if options.weight is None else options.weight[self.linked])
             term = None if term is None else term.of_rows(self.linked)
         layout = plan.layout(graph, start, options, schedule, seed=self.seed, n_jobs=n_jobs, density=term)
+        guided = self.guide(layout)
         self.direction = None
         if plan.orients and options.pins is None:
             self.direction = Orientation.of(graph, start, plan.forces.space, n_jobs)
 
         def places() -> Places:
-            return self.options.pinned(self.selection.spread(finish(layout.embedding)))
+            return self.options.pinned(self.selection.spread(finish(guided.embedding)))
 
         history = self._loss_history(schedule) if self.recipe.record_loss else None
         if history is not None:
             self.progress.listen(history, history.every, last=True)
-        snapshots = run_layout(layout, stops, self.progress, places)
+        snapshots = run_layout(guided, stops, self.progress, places)
         losses = None if history is None else {"epoch": history.epochs, "loss": history.values.tolist()}
         divergence = self._divergence(graph, layout)
         self._report = FitReport(
@@ -252,6 +253,10 @@ class ArrayExecutor(Executor):
         if radii is not None:
             self._density = self._fitted_density(radii, layout, finish(layout.embedding))
         self.finished = places()
+
+    def guide(self, layout: Any) -> Any:
+        """Return what is stepped instead of the layout of the rows that have edges: the layout itself."""
+        return layout
 
     def orient(self, places: Places) -> Places:
         return places if self.direction is None else self.direction.restored(places)

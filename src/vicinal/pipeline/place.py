@@ -101,9 +101,14 @@ def place(fitted: FittedMap, rows: Rows) -> NDArray[np.float32]:
 
 def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = None) -> Places:
     """Place rows that are not among the training rows; ``keys`` are their content hashes."""
+    keys = hash_rows(rows, fitted.data.n_jobs) if keys is None else keys
+    placed, graph = place_among(fitted, query(fitted, rows), keys)
+    return fitted.recipe.shown(placed, graph.isolated())
+
+
+def place_among(fitted: FittedMap, neighbors: Neighbors, keys: NDArray[np.uint64]) -> tuple[Places, Graph]:
+    """Place new rows whose neighbors are known; return the edges that placed them too."""
     plan, affinity, n_jobs = fitted.recipe.plan, fitted.recipe.affinity, fitted.data.n_jobs
-    keys = hash_rows(rows, n_jobs) if keys is None else keys
-    neighbors = query(fitted, rows)
     graph = affinity.graph_to_known(neighbors, fitted.searched.n, n_jobs)
     placed = settle(
         plan,
@@ -116,7 +121,7 @@ def place_new(fitted: FittedMap, rows: Rows, keys: NDArray[np.uint64] | None = N
         n_jobs=n_jobs,
         density=_density_term(fitted, graph, neighbors),
     )
-    return fitted.recipe.shown(placed, graph.isolated())
+    return placed, graph
 
 
 def memberships(fitted: FittedMap, rows: Rows) -> Graph:

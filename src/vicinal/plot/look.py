@@ -386,7 +386,7 @@ def draw_key(ax: Axes, categories: Sequence[tuple[str, str]], limits: tuple[floa
     if not 1 <= len(categories) <= LEGEND_MOST:
         return
     handles = [
-        Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=color, label=_cut(name))
+        Line2D([], [], linestyle="", marker="o", markersize=7, markeredgewidth=0, color=color, label=short_name(name))
         for name, color in categories
     ]
     # as many entries per column as fit without making the legend higher than the axes
@@ -405,7 +405,7 @@ def draw_key(ax: Axes, categories: Sequence[tuple[str, str]], limits: tuple[floa
     _make_room(ax, legend)
 
 
-def _cut(name: str) -> str:
+def short_name(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
 
 

@@ -168,13 +168,20 @@ def _about(text: str) -> str:
 def page(packed: Packed) -> str:
     """Return the HTML of a packed map."""
     bundle = "interactive" if "layout" in packed.meta else "page"
+    differs = "diff" in packed.meta
     parts = {
         "title": html.escape(str(packed.meta["title"])),
-        "style": bundled_text(f"{bundle}.css"),
+        "style": bundled_text(f"{bundle}.css") + (bundled_text("diff.css") if differs else ""),
         "body": bundled_text("body.html").replace(COUNT, COUNT + _about(packed.meta.get("about") or "")),
         "data": packed.html(),
-        # only these two sequences could end a script element or start a comment in it
-        "script": re.sub(r"<(?=/script|!--)", r"\\x3c", bundled_text(f"{bundle}.js")),
+        "extension": f"<script>{_script('diff.js')}</script>\n" if differs else "",
+        "script": _script(f"{bundle}.js"),
     }
     # a single pass, so that text inserted for one field is not taken for another field
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], bundled_text("page.html"))
+
+
+def _script(name: str) -> str:
+    """Return a script of the page as the content of an element."""
+    # only these two sequences could end a script element or start a comment in it
+    return re.sub(r"<(?=/script|!--)", r"\\x3c", bundled_text(name))

@@ -118,13 +118,14 @@ def pack(
     clusters: bool = True,
     about: str = "",
     neighbors: Any = None,
+    one_box: bool = False,
 ) -> Packed:
     """Check all inputs, then describe and compress them.
 
     ``embedding`` is one map, or a mapping of names to several maps of the same rows. ``images`` is an array [rows,
     height, width] or [rows, height, width, channels]; types other than uint8 are scaled to 0..255. Clusters are named
     only by columns that are not in the format of a page yet. ``about`` says what the columns of a file are used for.
-    ``neighbors`` is a table of row numbers, the nearest first.
+    ``neighbors`` is a table of row numbers, the nearest first. With ``one_box`` several maps have the same coordinates.
     """
     maps = _maps(embedding)
     first = next(iter(maps.values()))
@@ -142,6 +143,8 @@ def pack(
     if color_by is not None and color_by not in able:
         raise ValueError(f"color_by must be one of {', '.join(able) or 'no column'}, got {color_by!r}")
     boxes = {name: bounding_box(positions) for name, positions in maps.items()}
+    if one_box:
+        boxes = dict.fromkeys(maps, bounding_box(np.concatenate(list(boxes.values()))))
     sections = {f"xy{a}": compressed(quantized(maps[name], boxes[name])) for a, name in enumerate(maps)}
     sections |= found.sections
     described = None

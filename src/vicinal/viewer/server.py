@@ -122,9 +122,8 @@ class LiveServer:
 
     async def _page(self, request: Request) -> Response:
         session = self.session
-        projects = session.model is None or hasattr(session.model, "transform")
-        live = {"feed": "feed", "parameters": session.adjustable(), "projects": projects, "saves": True}
-        live["neighbors"] = session.has_neighbors
+        live = {"feed": "feed", "parameters": session.adjustable(), "projects": session.projects}
+        live |= {"saves": session.saves, "neighbors": session.has_neighbors}
         packed = session.packed
         text = page(Packed({**packed.meta, "live": live}, packed.sections))
         safe = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff"}

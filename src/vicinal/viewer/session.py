@@ -297,6 +297,16 @@ class Session:
         return self.model
 
     @property
+    def projects(self) -> bool:
+        """Whether rows of a file can be placed on the map; unknown before the first fit, so assumed."""
+        return self.model is None or hasattr(self.model, "transform")
+
+    @property
+    def saves(self) -> bool:
+        """Whether the page offers the map and its model."""
+        return True
+
+    @property
     def has_neighbors(self) -> bool:
         """Whether finished models keep the neighbors of their rows; unknown before the first fit, so assumed."""
         return self.model is None or has_neighbors(self.model)

@@ -9,6 +9,7 @@ import pytest
 from viewer.browser.pages import CODES, NAMES, PHONE, POSITIONS, Open, select
 
 from vicinal import viewer
+from vicinal.atlas.diff import MapVersion, write_diff
 
 pytestmark = pytest.mark.nightly
 
@@ -26,6 +27,18 @@ def faults(page: Any) -> list[str]:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
     found = axe.Axe().run(page).response["violations"]
     return [f"{one['id']}: {one['nodes'][0]['html'][:120]}" for one in found if one["impact"] in SERIOUS]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("device", [{}, PHONE], ids=["desktop", "phone"])
+def test_no_serious_fault_on_a_page_of_two_versions(
+    open_page: Open, tmp_path: Path, scheme: str, device: dict[str, Any]
+) -> None:
+    before = MapVersion("old", POSITIONS[:200], range(200), CODES[:200], NAMES)
+    after = MapVersion("new", POSITIONS[100:] + 1.0, range(100, 300), (CODES[100:] + 1) % 2, NAMES[:2])
+    page = open_page(write_diff(tmp_path / "diff.html", before, after), color_scheme=scheme, **device)
+    assert page.locator("#diff .kind.come, #diff .kind.go").count() > 0
+    assert faults(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

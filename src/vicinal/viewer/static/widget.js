@@ -538,20 +538,20 @@ function ve(e, t) {
 	};
 }
 function A(e) {
-	return e instanceof w || e instanceof T && Se(e.values) !== null;
+	return e instanceof w || e instanceof T && xe(e.values) !== null;
 }
 function j(e) {
 	return e instanceof T || e instanceof w && e.numbers !== null;
 }
 function ye(e) {
-	return j(e) && M(e).every((e) => Number.isNaN(e) || e > 0);
+	return j(e) && N(e).every((e) => Number.isNaN(e) || e > 0);
 }
-function be(e, t) {
+function M(e, t) {
 	let n = e instanceof w ? {
 		names: e.names,
 		codes: e.codes,
 		missing: e.missing
-	} : Ce(e), r = e instanceof w ? e.colors : [];
+	} : Se(e), r = e instanceof w ? e.colors : [];
 	return {
 		column: e,
 		codes: n.codes,
@@ -563,8 +563,8 @@ function be(e, t) {
 		}
 	};
 }
-function xe(e, t, n) {
-	let r = M(e), { place: i, ticks: a, low: o, high: s } = we(r, t), c = new Uint16Array(r.length), l = {
+function be(e, t, n) {
+	let r = N(e), { place: i, ticks: a, low: o, high: s } = Ce(r, t), c = new Uint16Array(r.length), l = {
 		kind: t,
 		ticks: a,
 		below: 0,
@@ -575,7 +575,7 @@ function xe(e, t, n) {
 		let t = r[e];
 		Number.isNaN(t) ? (c[e] = he, l.missing++) : (t < o ? l.below++ : t > s && l.above++, c[e] = Math.round(Math.min(1, Math.max(0, i(t))) * 255));
 	}
-	let u = Array.from({ length: me }, (e, t) => Ae(n.values, t / 255));
+	let u = Array.from({ length: me }, (e, t) => ke(n.values, t / 255));
 	return {
 		column: e,
 		codes: c,
@@ -584,27 +584,27 @@ function xe(e, t, n) {
 		colors: (e) => [...u, n.missing[e]]
 	};
 }
-function M(e) {
+function N(e) {
 	if (e instanceof T) return e.values;
 	if (!(e instanceof w)) return /* @__PURE__ */ new Float32Array();
 	let t = e.numbers ?? new Float64Array(e.names.length).fill(NaN);
 	return Float32Array.from(e.codes, (e) => t[e] ?? NaN);
 }
-function Se(e) {
+function xe(e) {
 	let t = /* @__PURE__ */ new Set();
 	for (let n of e) if (!Number.isNaN(n) && (t.add(n), t.size > 256)) return null;
 	return [...t].sort((e, t) => e - t);
 }
-function Ce(e) {
-	let t = Se(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
+function Se(e) {
+	let t = xe(e.values) ?? [], n = new Map(t.map((e, t) => [e, t])), r = Uint16Array.from(e.values, (e) => n.get(e) ?? t.length);
 	return {
 		names: t.map((t) => d(e.exact(t))),
 		codes: r,
 		missing: e.missing
 	};
 }
-function we(e, t) {
-	let n = Te(e);
+function Ce(e, t) {
+	let n = we(e);
 	if (n.length === 0) return {
 		place: () => .5,
 		ticks: [],
@@ -613,7 +613,7 @@ function we(e, t) {
 	};
 	let r = (e) => n[Math.round(e * (n.length - 1))];
 	if (t === "quantile") return {
-		place: (e) => Ee(n, e),
+		place: (e) => Te(n, e),
 		ticks: [
 			0,
 			.25,
@@ -632,7 +632,7 @@ function we(e, t) {
 	let l = i(o) - i(a), u = (e) => l > 0 ? (i(e) - i(a)) / l : .5;
 	return {
 		place: u,
-		ticks: (t === "log" ? ke(a, o) : Oe(a, o)).map((e) => ({
+		ticks: (t === "log" ? Oe(a, o) : De(a, o)).map((e) => ({
 			at: u(e),
 			text: s(e)
 		})),
@@ -640,7 +640,7 @@ function we(e, t) {
 		high: o
 	};
 }
-function Te(e) {
+function we(e) {
 	let t = Math.max(1, Math.floor(e.length / _e)), n = [], [r, i] = [Infinity, -Infinity];
 	for (let a = 0; a < e.length; a++) {
 		let o = e[a];
@@ -648,10 +648,10 @@ function Te(e) {
 	}
 	return r <= i && n.push(r, i), Float64Array.from(n).sort();
 }
-function Ee(e, t) {
-	return (De(e, t, !1) + De(e, t, !0)) / 2 / e.length;
+function Te(e, t) {
+	return (Ee(e, t, !1) + Ee(e, t, !0)) / 2 / e.length;
 }
-function De(e, t, n) {
+function Ee(e, t, n) {
 	let [r, i] = [0, e.length];
 	for (; r < i;) {
 		let a = r + i >> 1;
@@ -659,7 +659,7 @@ function De(e, t, n) {
 	}
 	return r;
 }
-function Oe(e, t) {
+function De(e, t) {
 	if (!(t > e)) return [e];
 	let n = 10 ** Math.floor(Math.log10((t - e) / 4)), r = [
 		1,
@@ -671,13 +671,13 @@ function Oe(e, t) {
 	for (let n = Math.ceil(e / r - 1e-9); n * r <= t + 1e-9 * r; n++) i.push(Number((n * r).toPrecision(12)));
 	return i;
 }
-function ke(e, t) {
+function Oe(e, t) {
 	let n = [];
 	for (let r = Math.ceil(Math.log10(e)); 10 ** r <= t; r++) n.push(Number((10 ** r).toPrecision(12)));
 	let r = Math.ceil(n.length / 6);
 	return n.length >= 2 ? n.filter((e, t) => t % r === 0) : [e, t];
 }
-function Ae(e, t) {
+function ke(e, t) {
 	let n = t * (e.length - 1), r = Math.min(e.length - 2, Math.floor(n));
 	return `#${[
 		1,
@@ -689,8 +689,8 @@ function Ae(e, t) {
 	}).join("")}`;
 }
 // src/legend.ts
-var je = "";
-function Me(e, t) {
+var Ae = "";
+function je(e, t) {
 	let n = "", r = () => {}, i = () => {
 		let { column: i, scale: a } = t.paint, o = JSON.stringify([
 			i?.name,
@@ -699,7 +699,7 @@ function Me(e, t) {
 			t.paint.classes && t.order(),
 			t.data.columns.map((e) => [e.name, e.kind])
 		]);
-		o !== n && (r = Ne(e, t)), n = o, r();
+		o !== n && (r = Me(e, t)), n = o, r();
 	};
 	for (let e of [
 		"rows",
@@ -709,12 +709,12 @@ function Me(e, t) {
 	]) t.listen(e, i);
 	i();
 }
-function Ne(t, n) {
+function Me(t, n) {
 	let r = t.get("legend"), i = n.data.columns.filter((e) => e.kind !== "texts");
 	if (r.replaceChildren(), r.hidden = i.length === 0, r.hidden) return () => {};
-	if (r.append(Pe(n, i.map(({ name: e }) => e))), n.paint.scale) {
-		let e = Le(n);
-		return r.append(He(n, n.paint.scale), e.block), e.update;
+	if (r.append(Ne(n, i.map(({ name: e }) => e))), n.paint.scale) {
+		let e = Ie(n);
+		return r.append(Ve(n, n.paint.scale), e.block), e.update;
 	}
 	if (!n.paint.classes) return () => {};
 	let s = e("button", {
@@ -725,9 +725,9 @@ function Ne(t, n) {
 	});
 	s.onclick = () => n.showAll();
 	let c = e("ul", { className: "classes" }), l = n.order();
-	for (let e of l) c.append(Ve(n, n.names[e], e));
-	let u = N(o(l.length - Number(n.paint.classes.missing > 0), "class", "classes"));
-	return l.length > 2 && u.append(Ie(n)), u.append(s), r.append(u, c), () => {
+	for (let e of l) c.append(Be(n, n.names[e], e));
+	let u = P(o(l.length - Number(n.paint.classes.missing > 0), "class", "classes"));
+	return l.length > 2 && u.append(Fe(n)), u.append(s), r.append(u, c), () => {
 		s.disabled = !n.filtered;
 		let e = n.paint.colors(n.themeName);
 		[...c.children].forEach((t, r) => {
@@ -736,17 +736,17 @@ function Ne(t, n) {
 		});
 	};
 }
-function N(t, n = "") {
+function P(t, n = "") {
 	return e("h2", {}, e("span", {
 		className: "name",
 		textContent: t,
 		title: t
 	}), e("small", { textContent: n }));
 }
-function Pe(t, n) {
+function Ne(t, n) {
 	let r = t.paint.column, i = e("select", { id: "color-by" });
 	i.setAttribute("aria-label", "Color by"), i.append(e("option", {
-		value: je,
+		value: Ae,
 		textContent: "nothing",
 		selected: !r
 	}));
@@ -755,7 +755,7 @@ function Pe(t, n) {
 		textContent: t,
 		selected: t === r?.name
 	}));
-	i.onchange = () => t.colorBy(i.value === je ? null : i.value);
+	i.onchange = () => t.colorBy(i.value === Ae ? null : i.value);
 	let a = e("div", { className: "chooser" }, e("label", {
 		htmlFor: "color-by",
 		textContent: "Color by"
@@ -799,33 +799,33 @@ function Pe(t, n) {
 	}
 	return c;
 }
-var Fe = [
+var Pe = [
 	["name", "by name"],
 	["size", "by size"],
 	["data", "as in data"]
 ];
-function Ie(t) {
+function Fe(t) {
 	let n = e("select", {
 		id: "legend-order",
 		className: "order"
 	});
 	n.setAttribute("aria-label", "Order of the classes");
-	for (let [r, i] of Fe) n.append(e("option", {
+	for (let [r, i] of Pe) n.append(e("option", {
 		value: r,
 		textContent: i,
 		selected: r === t.legendOrder
 	}));
 	return n.onchange = () => t.orderBy(n.value), n;
 }
-function Le(t) {
-	let { column: n } = t.paint, r = M(n), [i, a] = [Infinity, -Infinity];
+function Ie(t) {
+	let { column: n } = t.paint, r = N(n), [i, a] = [Infinity, -Infinity];
 	for (let e of r) e < i && (i = e), e > a && (a = e);
 	let o = (e) => r instanceof Float32Array ? f(e) : e, s = [i, a].map((t, r) => {
 		let i = e("input", {
 			type: "number",
 			step: "any",
 			id: r ? "range-high" : "range-low",
-			placeholder: d(Re(o(t))),
+			placeholder: d(Le(o(t))),
 			title: d(o(t))
 		});
 		return i.setAttribute("aria-label", `${r ? "Largest" : "Smallest"} ${n.name} to show`), i;
@@ -845,12 +845,12 @@ function Le(t) {
 		}
 	};
 }
-function Re(e) {
+function Le(e) {
 	return Number.isInteger(e) || !Number.isFinite(e) ? e : Number(e.toPrecision(Math.max(4, Math.ceil(Math.log10(Math.abs(e) + 1)))));
 }
-function ze(t, n) {
+function Re(t, n) {
 	let r = t.get("filters"), i = () => {
-		let t = n.hidden.map(([e, t]) => [e, o(t.length, "class", "classes") + " hidden"]), i = n.ranges.map(([e, t, n]) => [e, Be(t, n)]);
+		let t = n.hidden.map(([e, t]) => [e, o(t.length, "class", "classes") + " hidden"]), i = n.ranges.map(([e, t, n]) => [e, ze(t, n)]);
 		r.hidden = t.length + i.length === 0;
 		let s = [...t, ...i].map(([t, r]) => {
 			let i = e("button", {
@@ -860,15 +860,15 @@ function ze(t, n) {
 			}, e("strong", { textContent: t }), ` ${r} `);
 			return i.append(e("span", { textContent: "×" })), i.lastElementChild.setAttribute("aria-hidden", "true"), e("li", {}, i);
 		});
-		r.replaceChildren(N("Filters", `${a(n.visibleCount())} of ${a(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
+		r.replaceChildren(P("Filters", `${a(n.visibleCount())} of ${a(n.data.n)} points`), e("ul", { className: "chips" }, ...s));
 	};
 	for (let e of ["shown", "rows"]) n.listen(e, i);
 	i();
 }
-function Be(e, t) {
+function ze(e, t) {
 	return e === -Infinity ? `≤ ${d(t)}` : t === Infinity ? `≥ ${d(e)}` : `${d(e)} to ${d(t)}`;
 }
-function Ve(t, n, r) {
+function Be(t, n, r) {
 	let i = e("button", {
 		className: "class",
 		title: n
@@ -887,7 +887,7 @@ function Ve(t, n, r) {
 		t.show((t) => Number(e || t === r));
 	}, e("li", {}, i, a);
 }
-function He(t, n) {
+function Ve(t, n) {
 	let r = t.paint.colors(t.themeName), i = e("div", {
 		className: "bar",
 		style: `background:linear-gradient(90deg,${r.slice(0, 256).filter((e, t) => t % 15 == 0).join(",")})`
@@ -924,18 +924,18 @@ function He(t, n) {
 	return c;
 }
 // src/frames.ts
-var P = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
+var F = 40, He = 1, Ue = 2, We = 3, Ge = class {
 	steps = /* @__PURE__ */ new Uint16Array();
 	async decode(e) {
-		let t = new DataView(e, 0, P), n = t.getUint8(0);
-		if (n === Ge) return qe(e);
-		let r = t.getUint8(1), i = await k(e.slice(P)), a = {
+		let t = new DataView(e, 0, F), n = t.getUint8(0);
+		if (n === We) return Ke(e);
+		let r = t.getUint8(1), i = await k(e.slice(F)), a = {
 			run: t.getUint32(4, !0),
 			epoch: t.getUint32(8, !0),
 			epochs: t.getUint32(12, !0),
-			exact: n === We
+			exact: n === Ue
 		};
-		if (n === We) {
+		if (n === Ue) {
 			let e = new Float32Array(i), t = e.length / r, [n, o, s] = [
 				0,
 				1,
@@ -949,7 +949,7 @@ var P = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
 			};
 		}
 		let o = new Uint16Array(i), s = o.length / r;
-		if (n === Ue) {
+		if (n === He) {
 			let e = this.steps.length / r;
 			for (let t = 0; t < r; t++) for (let n = 0; n < e; n++) o[t * s + n] = o[t * s + n] + this.steps[t * e + n];
 		}
@@ -970,8 +970,8 @@ var P = 40, Ue = 1, We = 2, Ge = 3, Ke = class {
 		};
 	}
 };
-async function qe(e) {
-	let t = new DataView(e).getUint32(P, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
+async function Ke(e) {
+	let t = new DataView(e).getUint32(F, !0), n = 44 + t, { begin: r, meta: i, sections: a } = JSON.parse(new TextDecoder().decode(new Uint8Array(e, 44, t))), o = {};
 	for (let [t, r] of Object.entries(a)) o[t] = await k(e.slice(n, n + r)), n += r;
 	return {
 		begin: r,
@@ -979,7 +979,7 @@ async function qe(e) {
 		sections: o
 	};
 }
-function Je(e, t) {
+function qe(e, t) {
 	let n = [
 		["x", e.x],
 		["y", e.y],
@@ -991,9 +991,9 @@ function Je(e, t) {
 	});
 }
 // src/turning.ts
-var Ye = 60, Xe = 1e-12;
-function Ze(e, t) {
-	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => et(e, n))), a = e.map((e, a) => t.map((t, o) => F(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + F(n, (e) => (t[e] - r[i]) ** 2), 0), s = Qe(a);
+var Je = 60, Ye = 1e-12;
+function Xe(e, t) {
+	let n = Math.min(e[0].length, t[0].length), [r, i] = [e, t].map((e) => e.map((e) => $e(e, n))), a = e.map((e, a) => t.map((t, o) => I(n, (n) => (e[n] - r[a]) * (t[n] - i[o])))), o = e.reduce((e, t, i) => e + I(n, (e) => (t[e] - r[i]) ** 2), 0), s = Ze(a);
 	if (!s || !(o > 0)) return;
 	let c = a.reduce((e, t, n) => e + t.reduce((e, t, r) => e + t * s[n][r], 0), 0) / o;
 	if (!(c > 0)) return;
@@ -1006,17 +1006,17 @@ function Ze(e, t) {
 		}
 	});
 }
-function Qe(e) {
+function Ze(e) {
 	let t = Math.max(...e.flat().map(Math.abs)), n = e.map((e) => e.map((e) => e / t));
-	for (let e = 0; e < Ye; e++) {
-		let e = $e(n);
+	for (let e = 0; e < Je; e++) {
+		let e = Qe(n);
 		if (!e) return null;
 		let t = n.map((t, n) => t.map((t, r) => (t + e[r][n]) / 2)), r = Math.max(...t.flatMap((e, t) => e.map((e, r) => Math.abs(e - n[t][r]))));
-		if (n = t, r < Xe) break;
+		if (n = t, r < Ye) break;
 	}
 	return n;
 }
-function $e(e) {
+function Qe(e) {
 	let t = e.length, n = e.map((e, t) => [...e, ...e.map((e, n) => Number(t === n))]);
 	for (let e = 0; e < t; e++) {
 		let r = e;
@@ -1033,23 +1033,23 @@ function $e(e) {
 	}
 	return n.map((e) => e.slice(t));
 }
-function et(e, t) {
-	return F(t, (t) => e[t]) / t;
+function $e(e, t) {
+	return I(t, (t) => e[t]) / t;
 }
-function F(e, t) {
+function I(e, t) {
 	let n = 0;
 	for (let r = 0; r < e; r++) n += t(r);
 	return n;
 }
 // src/live.ts
-var tt = {
+var et = {
 	starting: "Starting",
 	neighbors: "Finding neighbors",
 	graph: "Building the graph",
 	initialize: "Initializing",
 	layout: "Optimizing the layout",
 	train: "Training"
-}, nt = 300, rt = 5e3, it = 5e4, at = 8, ot = 3e3, st = class {
+}, tt = 300, nt = 5e3, rt = 5e4, it = 8, at = 3e3, ot = class {
 	page;
 	live;
 	frames = 0;
@@ -1064,7 +1064,7 @@ var tt = {
 	};
 	socket = null;
 	unsaid = [];
-	retry = nt;
+	retry = tt;
 	touched = !1;
 	queue = Promise.resolve();
 	run = null;
@@ -1098,9 +1098,9 @@ var tt = {
 	connect() {
 		let e = new URL(this.live.feed, location.href);
 		e.protocol = "ws:";
-		let t = new WebSocket(e), n = new Ke();
+		let t = new WebSocket(e), n = new Ge();
 		t.binaryType = "arraybuffer", t.onopen = () => {
-			this.retry = nt;
+			this.retry = tt;
 			for (let e of this.unsaid.splice(0)) this.say(e);
 		}, t.onmessage = ({ data: e }) => {
 			if (typeof e == "string") {
@@ -1110,7 +1110,7 @@ var tt = {
 			let r = this.queue.then(() => this.socket === t ? this.draw(e, n) : void 0);
 			this.queue = r.catch(() => t.close());
 		}, t.onclose = () => {
-			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(rt, this.retry * 2);
+			this.parts.note.textContent = "Connection lost; reconnecting", setTimeout(() => this.connect(), this.retry), this.retry = Math.min(nt, this.retry * 2);
 		}, this.socket = t;
 	}
 	drop() {
@@ -1123,19 +1123,19 @@ var tt = {
 		let { state: n, view: r, names: i, card: a } = this.page, o = await t.decode(e);
 		if ("begin" in o) return this.take(o);
 		if (o.x.length !== n.data.n) return location.reload();
-		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= it || this.frames % at === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
+		await this.place(o), this.frames++, this.exact = n.data.exact = o.exact ? o : null, this.offerNeighbors(), this.page.dom.get("busy").hidden = !0, r.fresh &&= this.freshness(o.exact), this.grown || r.fresh || this.frames === 1 ? r.redraw() : r.moved(), this.grown = !1, await new Promise((e) => requestAnimationFrame(e)), a.place(), (o.exact || n.data.n <= rt || this.frames % it === 1) && (r.settle(), i.locate(), this.page.panes[0].density.outdated(), this.touched || r.fit(!1)), this.socket?.readyState === WebSocket.OPEN && this.say({ type: "drawn" });
 	}
 	async place(e) {
 		let { view: t, state: n } = this.page, r = n.data.maps[0], i = this.run !== null && e.run !== this.run;
-		i && (this.before = this.frames ? ct(r) : null), this.run = e.run;
+		i && (this.before = this.frames ? st(r) : null), this.run = e.run;
 		let a = i ? this.before : null;
-		Je(e, r);
+		qe(e, r);
 		let o = ({ x: e, y: t, z: n }) => n ? [
 			e,
 			t,
 			n
 		] : [e, t];
-		this.before?.x.length === r.x.length && Ze(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, ct(r)), t.places = r);
+		this.before?.x.length === r.x.length && Xe(o(r), o(this.before)), a?.x.length === r.x.length && t.places === r && (await t.morph(a, st(r)), t.places = r);
 	}
 	offerNeighbors() {
 		let { state: e } = this.page, t = this.exact !== null && this.live.neighbors;
@@ -1162,12 +1162,12 @@ var tt = {
 		let t = new Uint8Array(this.page.state.data.n);
 		this.arrivals = e ? [] : this.arrivals.slice(-2);
 		let n = this.arrivals.at(-1);
-		return !n || performance.now() - n.at > ot ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
+		return !n || performance.now() - n.at > at ? t : (this.arrivals.length === 2 && t.fill(1, this.arrivals[0].row), t.fill(2, n.row));
 	}
 	build() {
 		let t = this.page.dom.get("live");
 		t.hidden = !1, this.parts.pause.onclick = () => this.say({ type: this.status.state === "paused" ? "resume" : "pause" });
-		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), ft(t)));
+		let n = this.live.parameters.map((t) => e("label", {}, e("span", { textContent: t.name.replaceAll("_", " ") }), dt(t)));
 		this.parts.again.onclick = () => {
 			let e = {};
 			for (let n of t.querySelectorAll("input[type=number]")) e[n.name] = n.valueAsNumber;
@@ -1178,7 +1178,7 @@ var tt = {
 			});
 		};
 		let r = e("div", { className: "actions" }, this.parts.pause, this.parts.again);
-		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(N("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
+		this.live.projects && r.append(this.upload()), this.live.saves && r.append(this.saver("map", "Save map", "map.csv"), this.saver("model", "Save model", "map.vicinal")), t.append(P("Layout"), e("div", { className: "stage" }, this.parts.title, this.parts.bar, this.parts.note, this.parts.facts), e("div", { className: "parameters" }, ...n), r), this.live.parameters.length === 0 && (this.parts.again.hidden = !0);
 	}
 	saver(t, n, r) {
 		let i = e("button", {
@@ -1213,15 +1213,15 @@ var tt = {
 	}
 	told(e) {
 		this.status = e;
-		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? ut(e.growth) : lt(e);
+		let { title: t, bar: n, note: r, facts: i, pause: a } = this.parts, o = e.state === "running" || e.state === "paused", { done: s, note: c, stage: l } = e.growth ? lt(e.growth) : ct(e);
 		t.textContent = o ? e.state === "paused" ? "Paused" : l : {
-			done: "Done",
+			done: e.stage || "Done",
 			failed: "Failed",
 			waiting: "Waiting"
-		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...dt(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(m(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
+		}[e.state], this.page.dom.get("busy-text").textContent = t.textContent, r.textContent = e.message || (o || !e.growth ? c : ""), i.hidden = !e.growth, e.growth && i.replaceChildren(...ut(e.growth)), n.hidden = !o, s === null ? n.removeAttribute("value") : n.value = s, a.hidden = !o, a.replaceChildren(m(e.state === "paused" ? "play" : "pause"), e.state === "paused" ? "Resume" : "Pause");
 	}
 };
-function ct({ name: e, x: t, y: n, z: r }) {
+function st({ name: e, x: t, y: n, z: r }) {
 	return {
 		name: e,
 		x: t.slice(),
@@ -1229,15 +1229,15 @@ function ct({ name: e, x: t, y: n, z: r }) {
 		z: r?.slice() ?? null
 	};
 }
-function lt({ stage: e, epoch: t, n_epochs: n }) {
+function ct({ stage: e, epoch: t, n_epochs: n }) {
 	let r = n > 1;
 	return {
-		stage: tt[e] ?? e,
+		stage: et[e] ?? e,
 		done: r ? t / n : null,
 		note: r ? `Epoch ${a(t)} of ${a(n)}` : ""
 	};
 }
-function ut({ rows: e, total: t, placed: n }) {
+function lt({ rows: e, total: t, placed: n }) {
 	let r = t === null || e < t;
 	return {
 		stage: r ? "Rows are arriving" : "Settling the map",
@@ -1245,7 +1245,7 @@ function ut({ rows: e, total: t, placed: n }) {
 		note: r ? "Larger points are the newest." : ""
 	};
 }
-function dt({ rows: t, total: n, placed: r, pending: i, coverage: o, trustworthiness: s }) {
+function ut({ rows: t, total: n, placed: r, pending: i, coverage: o, trustworthiness: s }) {
 	return [
 		[
 			"read",
@@ -1277,7 +1277,7 @@ function dt({ rows: t, total: n, placed: r, pending: i, coverage: o, trustworthi
 		title: r
 	}), e("dd", { textContent: n })]);
 }
-function ft(t) {
+function dt(t) {
 	if ("choices" in t) {
 		let n = e("select", { name: t.name });
 		return n.append(...t.choices.map((n) => e("option", {
@@ -1296,7 +1296,7 @@ function ft(t) {
 	});
 }
 // src/beyond.ts
-var I = 12, pt = 26, mt = 76, ht = .6, gt = class {
+var L = 12, ft = 26, pt = 76, mt = .6, ht = class {
 	layer;
 	view;
 	constructor(e, t) {
@@ -1304,10 +1304,10 @@ var I = 12, pt = 26, mt = 76, ht = .6, gt = class {
 	}
 	place() {
 		let { outliers: e, eye: t, overview: n } = this.view, r = /* @__PURE__ */ new Map();
-		for (let i of t.distance < ht * n ? [] : e) {
+		for (let i of t.distance < mt * n ? [] : e) {
 			let [e, n] = this.view.projectRow(i);
 			if (e >= 0 && n >= 0 && e <= t.width && n <= t.height) continue;
-			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * I + I) % I;
+			let a = Math.atan2(n - t.height / 2, e - t.width / 2), o = Math.round(a / 2 / Math.PI * L + L) % L;
 			r.set(o, [...r.get(o) ?? [], {
 				row: i,
 				angle: a
@@ -1316,7 +1316,7 @@ var I = 12, pt = 26, mt = 76, ht = .6, gt = class {
 		this.layer.replaceChildren(...[...r.values()].map((e) => this.mark(e)));
 	}
 	mark(t) {
-		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [a, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - pt) / Math.max(1e-6, Math.abs(a)), (r / 2 - (s > 0 ? mt : pt)) / Math.max(1e-6, Math.abs(s))), l = `${o(t.length, "point")} far outside`, u = e("span", {
+		let { width: n, height: r } = this.view.eye, i = t[Math.floor(t.length / 2)].angle, [a, s] = [Math.cos(i), Math.sin(i)], c = Math.min((n / 2 - ft) / Math.max(1e-6, Math.abs(a)), (r / 2 - (s > 0 ? pt : ft)) / Math.max(1e-6, Math.abs(s))), l = `${o(t.length, "point")} far outside`, u = e("span", {
 			textContent: "→",
 			style: `transform:rotate(${(i * 180 / Math.PI).toFixed(0)}deg)`
 		}), d = e("button", {
@@ -1325,13 +1325,13 @@ var I = 12, pt = 26, mt = 76, ht = .6, gt = class {
 		}, u, String(t.length));
 		return d.setAttribute("aria-label", `Show ${l}`), d.style.left = `${Math.round(n / 2 + a * c)}px`, d.style.top = `${Math.round(r / 2 + s * c)}px`, d;
 	}
-}, L = 240, R = 1.15, _t = 2, vt = 3, yt = [
+}, R = 240, z = 1.15, gt = 2, _t = 3, vt = [
 	.95,
 	.8,
 	.6,
 	.4,
 	.2
-], bt = class {
+], yt = class {
 	canvas;
 	state;
 	view;
@@ -1354,53 +1354,53 @@ var I = 12, pt = 26, mt = 76, ht = .6, gt = class {
 	}
 	place() {
 		if (this.canvas.hidden = !this.wanted, !this.wanted) return;
-		this.stale && (this.contours = xt(this.view.places, (e) => this.state.visible(e))), this.stale = !1;
+		this.stale && (this.contours = bt(this.view.places, (e) => this.view.shows(e))), this.stale = !1;
 		let { width: e, height: t, unit: n, center: r } = this.view.eye, i = devicePixelRatio || 1;
 		[this.canvas.width, this.canvas.height] = [Math.round(e * i), Math.round(t * i)];
 		let a = this.canvas.getContext("2d");
-		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = z(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
-			a.globalAlpha = .35 + .55 * t / yt.length, a.beginPath();
+		a.setTransform(n * i, 0, 0, -n * i, (e / 2 - r[0] * n) * i, (t / 2 + r[1] * n) * i), a.strokeStyle = B(this.state), a.lineWidth = 1.2 / n, this.contours.forEach((e, t) => {
+			a.globalAlpha = .35 + .55 * t / vt.length, a.beginPath();
 			for (let [t, n, r, i] of e) a.moveTo(t, n), a.lineTo(r, i);
 			a.stroke();
 		});
 	}
 };
-function z(e) {
+function B(e) {
 	return e.themeName === "dark" ? "#f2f4f7" : "#1b1e24";
 }
-function xt({ x: e, y: t }, n) {
-	let r = /* @__PURE__ */ new Float32Array(57600), i = L / (2 * R), a = 0;
+function bt({ x: e, y: t }, n) {
+	let r = /* @__PURE__ */ new Float32Array(57600), i = R / (2 * z), a = 0;
 	for (let o = 0; o < e.length; o++) {
 		if (!n(o)) continue;
-		let [s, c] = [Math.floor((e[o] + R) * i), Math.floor((t[o] + R) * i)];
-		s < 0 || c < 0 || s >= L || c >= L || (r[c * L + s]++, a++);
+		let [s, c] = [Math.floor((e[o] + z) * i), Math.floor((t[o] + z) * i)];
+		s < 0 || c < 0 || s >= R || c >= R || (r[c * R + s]++, a++);
 	}
-	for (let e = 0; e < vt; e++) r = St(St(r, 1), L);
-	return yt.map((e) => wt(r, Ct(r, e * a), (e) => e / i - R));
+	for (let e = 0; e < _t; e++) r = xt(xt(r, 1), R);
+	return vt.map((e) => Ct(r, St(r, e * a), (e) => e / i - z));
 }
-function St(e, t) {
+function xt(e, t) {
 	let n = new Float32Array(e.length);
 	for (let r = 0; r < e.length; r++) {
-		let i = t === 1 ? r % L : Math.floor(r / L), a = 0;
-		for (let n = -2; n <= _t; n++) i + n >= 0 && i + n < L && (a += e[r + n * t]);
+		let i = t === 1 ? r % R : Math.floor(r / R), a = 0;
+		for (let n = -2; n <= gt; n++) i + n >= 0 && i + n < R && (a += e[r + n * t]);
 		n[r] = a / 5;
 	}
 	return n;
 }
-function Ct(e, t) {
+function St(e, t) {
 	let n = e.slice().sort().reverse(), r = 0;
 	for (let e of n) if (r += e, r >= t) return e;
 	return 0;
 }
-function wt(e, t, n) {
+function Ct(e, t, n) {
 	let r = [];
 	if (!(t > 0)) return r;
-	for (let i = 0; i + 1 < L; i++) for (let a = 0; a + 1 < L; a++) {
-		let o = i * L + a, s = [
+	for (let i = 0; i + 1 < R; i++) for (let a = 0; a + 1 < R; a++) {
+		let o = i * R + a, s = [
 			e[o],
 			e[o + 1],
-			e[o + L + 1],
-			e[o + L]
+			e[o + R + 1],
+			e[o + R]
 		], c = [];
 		for (let e = 0; e < 4; e++) {
 			let [r, o] = [s[e], s[(e + 1) % 4]];
@@ -1418,10 +1418,10 @@ function wt(e, t, n) {
 	return r;
 }
 // src/gestures.ts
-var B = {
+var V = {
 	mouse: 9,
 	touch: 22
-}, Tt = 5, Et = 3, Dt = 300, Ot = class {
+}, wt = 5, Tt = 3, Et = 300, Dt = class {
 	view;
 	actions;
 	lasso = !1;
@@ -1453,14 +1453,14 @@ var B = {
 	move(e) {
 		let t = this.at(e), n = this.pointers.get(e.pointerId);
 		if (!n) {
-			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, B.mouse));
+			e.pointerType !== "touch" && this.actions.hover(this.view.nearest(t.x, t.y, V.mouse));
 			return;
 		}
 		if (this.pointers.size > 1) return this.pinch(e.pointerId, t);
-		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < Tt) return;
+		if (!this.dragged && Math.hypot(t.x - this.start.x, t.y - this.start.y) < wt) return;
 		if (this.dragged = !0, this.pointers.set(e.pointerId, t), this.polygon) {
 			let [e, n] = this.polygon.at(-1);
-			if (Math.hypot(t.x - e, t.y - n) < Et) return;
+			if (Math.hypot(t.x - e, t.y - n) < Tt) return;
 			this.polygon.push([t.x, t.y]), this.actions.drawing(this.polygon);
 			return;
 		}
@@ -1470,7 +1470,7 @@ var B = {
 	pinch(e, t) {
 		let n = [...this.pointers.values()];
 		this.pointers.set(e, t);
-		let r = [...this.pointers.values()], [i, a] = [kt(n), kt(r)];
+		let r = [...this.pointers.values()], [i, a] = [Ot(n), Ot(r)];
 		this.view.eye.pan(a.x - i.x, a.y - i.y), i.size > 0 && this.view.eye.zoom(a.size / i.size, a.x, a.y), this.view.moves(), this.actions.moved();
 	}
 	up(e) {
@@ -1483,10 +1483,10 @@ var B = {
 		}
 		if (this.dragged) return;
 		let a = e.pointerType === "touch";
-		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? B.touch : B.mouse), r);
+		a && this.isDoubleTap(t) ? (this.view.eye.zoom(2, t.x, t.y), this.view.moves()) : this.actions.pick(this.view.nearest(t.x, t.y, a ? V.touch : V.mouse), r);
 	}
 	isDoubleTap(e) {
-		let t = performance.now(), n = t - this.lastTap.at < Dt && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
+		let t = performance.now(), n = t - this.lastTap.at < Et && Math.hypot(e.x - this.lastTap.x, e.y - this.lastTap.y) < 30;
 		return this.lastTap = {
 			at: n ? 0 : t,
 			...e
@@ -1501,7 +1501,7 @@ var B = {
 		this.view.eye.zoom(Math.exp(-e.deltaY * r * i), t, n), this.view.moves(), this.actions.moved();
 	}
 };
-function kt(e) {
+function Ot(e) {
 	let [t, n] = e;
 	return {
 		x: (t.x + n.x) / 2,
@@ -1510,7 +1510,7 @@ function kt(e) {
 	};
 }
 // src/crowd.ts
-var V = 14, At = 4e4, jt = class {
+var H = 14, kt = 4e4, At = class {
 	rows;
 	seen;
 	begins;
@@ -1518,11 +1518,11 @@ var V = 14, At = 4e4, jt = class {
 	lines;
 	complete;
 	constructor(e, t) {
-		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / At)), a = Mt(e, t, i);
-		i > 1 && a.rows.length * i <= At && (a = Mt(e, t, i = 1)), this.complete = i === 1;
+		let { width: n, height: r } = e.eye, i = Math.max(1, Math.ceil(t.data.n / kt)), a = jt(e, i);
+		i > 1 && a.rows.length * i <= kt && (a = jt(e, i = 1)), this.complete = i === 1;
 		let { rows: o, seen: s } = a;
-		this.columns = Math.ceil(n / V) || 1, this.lines = Math.ceil(r / V) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
-		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / V) * this.columns + Math.floor(s[2 * t] / V));
+		this.columns = Math.ceil(n / H) || 1, this.lines = Math.ceil(r / H) || 1, this.begins = new Uint32Array(this.columns * this.lines + 1);
+		let c = o.map((e, t) => Math.floor(s[2 * t + 1] / H) * this.columns + Math.floor(s[2 * t] / H));
 		for (let e of c) this.begins[e + 1]++;
 		for (let e = 0; e + 1 < this.begins.length; e++) this.begins[e + 1] += this.begins[e];
 		let l = this.begins.slice();
@@ -1542,8 +1542,8 @@ var V = 14, At = 4e4, jt = class {
 		}));
 	}
 	within({ left: e, right: t, top: n, bottom: r }, i, a) {
-		let o = 0, s = Math.max(0, Math.floor(e / V)), c = Math.min(this.columns - 1, Math.floor(t / V));
-		for (let l = Math.max(0, Math.floor(n / V)); l <= Math.min(this.lines - 1, Math.floor(r / V)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
+		let o = 0, s = Math.max(0, Math.floor(e / H)), c = Math.min(this.columns - 1, Math.floor(t / H));
+		for (let l = Math.max(0, Math.floor(n / H)); l <= Math.min(this.lines - 1, Math.floor(r / H)); l++) for (let u = this.begins[l * this.columns + s]; u < this.begins[l * this.columns + c + 1]; u++) {
 			let [s, c] = [this.seen[2 * u], this.seen[2 * u + 1]];
 			if (!(s < e || s > t || c < n || c > r)) {
 				if (a(this.rows[u])) return Infinity;
@@ -1553,11 +1553,11 @@ var V = 14, At = 4e4, jt = class {
 		return o;
 	}
 };
-function Mt({ eye: e, places: t }, n, r) {
-	let i = e.projectAll(t, r), [a, o] = [[], []];
-	for (let t = 0; 2 * t < i.length; t++) {
-		let [s, c] = [i[2 * t], i[2 * t + 1]];
-		s < 0 || c < 0 || s >= e.width || c >= e.height || !n.visible(t * r) || (a.push(t * r), o.push(s, c));
+function jt(e, t) {
+	let { eye: n, places: r } = e, i = n.projectAll(r, t), [a, o] = [[], []];
+	for (let r = 0; 2 * r < i.length; r++) {
+		let [s, c] = [i[2 * r], i[2 * r + 1]];
+		s < 0 || c < 0 || s >= n.width || c >= n.height || !e.shows(r * t) || (a.push(r * t), o.push(s, c));
 	}
 	return {
 		rows: a,
@@ -1565,7 +1565,7 @@ function Mt({ eye: e, places: t }, n, r) {
 	};
 }
 // src/camera.ts
-var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
+var Mt = .22, Nt = 1e-4, Pt = 20, Ft = class {
 	width;
 	height;
 	deep;
@@ -1593,13 +1593,13 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 			turn: Float32Array.from(this.turned),
 			center: this.center,
 			distance: this.distance,
-			perspective: this.deep ? Nt : 0
+			perspective: this.deep ? Mt : 0
 		};
 	}
 	project(e, t, n = 0) {
 		let [r, i] = [e, t];
 		if (this.deep) {
-			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Nt;
+			let a = this.turned, o = 1 - (a[2] * e + a[5] * t + a[8] * n) * Mt;
 			r = (a[0] * e + a[3] * t + a[6] * n) / o, i = (a[1] * e + a[4] * t + a[7] * n) / o;
 		}
 		return [this.width / 2 + (r - this.center[0]) * this.unit, this.height / 2 - (i - this.center[1]) * this.unit];
@@ -1617,7 +1617,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 	}
 	zoom(e, t = this.width / 2, n = this.height / 2) {
 		let [r, i] = this.unproject(t, n);
-		this.distance = Math.min(Ft, Math.max(Pt, this.distance / e));
+		this.distance = Math.min(Pt, Math.max(Nt, this.distance / e));
 		let [a, o] = this.unproject(t, n);
 		this.center = [this.center[0] + r - a, this.center[1] + i - o];
 	}
@@ -1628,7 +1628,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 			Math.cos(t),
 			Math.sin(t)
 		];
-		this.turned = Lt([
+		this.turned = It([
 			1,
 			0,
 			0,
@@ -1638,7 +1638,7 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 			0,
 			-a,
 			i
-		], Lt([
+		], It([
 			n,
 			0,
 			-r,
@@ -1657,12 +1657,12 @@ var Nt = .22, Pt = 1e-4, Ft = 20, It = class {
 		e.length === 9 && e.every(Number.isFinite) && (this.turned = e);
 	}
 };
-function Lt(e, t) {
+function It(e, t) {
 	let n = [];
 	for (let r = 0; r < 3; r++) for (let i = 0; i < 3; i++) n.push(e[i] * t[3 * r] + e[3 + i] * t[3 * r + 1] + e[6 + i] * t[3 * r + 2]);
 	return n;
 }
-function H({ x: e, y: t, z: n }, r) {
+function U({ x: e, y: t, z: n }, r) {
 	if (n) {
 		let r = Math.max(...[
 			e,
@@ -1676,14 +1676,14 @@ function H({ x: e, y: t, z: n }, r) {
 			height: 2.4 * r
 		};
 	}
-	let [[i, a], [o, s]] = [e, t].map((e) => Wt(r ? Float32Array.from(r, (t) => e[t]) : e));
-	return Ut(i, a, o, s);
+	let [[i, a], [o, s]] = [e, t].map((e) => Ut(r ? Float32Array.from(r, (t) => e[t]) : e));
+	return Ht(i, a, o, s);
 }
-var Rt = .005, zt = 1e5, Bt = 50;
-function Vt({ x: e, y: t, z: n }) {
-	if (n || e.length < Bt) return null;
+var Lt = .005, Rt = 1e5, zt = 50;
+function Bt({ x: e, y: t, z: n }) {
+	if (n || e.length < zt) return null;
 	let [[r, i], [a, o]] = [e, t].map((e) => {
-		let t = Math.max(1, Math.floor(e.length / zt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(Rt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
+		let t = Math.max(1, Math.floor(e.length / Rt)), n = (t === 1 ? e.slice() : e.filter((e, n) => n % t === 0)).sort(), r = Math.ceil(Lt * n.length), [i, a] = [n[r], n[n.length - 1 - r]], o = .5 * (a - i) / 2;
 		return [i - o, a + o];
 	}), [s, c, l, u] = [
 		Infinity,
@@ -1695,14 +1695,14 @@ function Vt({ x: e, y: t, z: n }) {
 		let [d, f] = [e[n], t[n]];
 		d < r || d > i || f < a || f > o || (d < s && (s = d), d > c && (c = d), f < l && (l = f), f > u && (u = f));
 	}
-	return Ut(s, c, l, u);
+	return Ht(s, c, l, u);
 }
-function Ht({ x: e, y: t }, n) {
+function Vt({ x: e, y: t }, n) {
 	let r = [];
 	for (let i = 0; i < e.length; i++) (Math.abs(e[i] - n.x) > .50001 * n.width || Math.abs(t[i] - n.y) > .50001 * n.height) && r.push(i);
 	return r;
 }
-function Ut(e, t, n, r) {
+function Ht(e, t, n, r) {
 	return {
 		x: (e + t) / 2,
 		y: (n + r) / 2,
@@ -1710,13 +1710,13 @@ function Ut(e, t, n, r) {
 		height: r - n || .001
 	};
 }
-function Wt(e) {
+function Ut(e) {
 	let [t, n] = [Infinity, -Infinity];
 	for (let r of e) r < t && (t = r), r > n && (n = r);
 	return [t, n];
 }
 // src/islands.ts
-var Gt = {
+var Wt = {
 	flat: {
 		fewest: 10,
 		most: 64
@@ -1725,22 +1725,22 @@ var Gt = {
 		fewest: 6,
 		most: 20
 	}
-}, Kt = 3, qt = .08, Jt = .004, Yt = 6, Xt = .01, U = 32, Zt = 100, Qt = 2e5;
-function $t(e, t, n, r = () => !0) {
+}, Gt = 3, Kt = .08, qt = .004, Jt = 6, Yt = .01, W = 32, Xt = 100, Zt = 2e5;
+function Qt(e, t, n, r = () => !0) {
 	let i = [];
 	for (let t = 0; t < e.x.length; t++) r(t) && i.push(t);
-	let a = Math.max(1, Math.ceil(i.length / Qt)), o = a === 1 ? i : i.filter((e, t) => t % a === 0), s = o.length, c = new tn(e, t, n.length, i, o), l = n.map(() => []);
+	let a = Math.max(1, Math.ceil(i.length / Zt)), o = a === 1 ? i : i.filter((e, t) => t % a === 0), s = o.length, c = new en(e, t, n.length, i, o), l = n.map(() => []);
 	for (let e of o) l[t[e]]?.push(e);
 	let u = [];
 	return l.forEach((t, r) => {
 		if (t.length === 0) return;
-		let i = t.length / s, o = Math.max(Math.min(Yt, t.length), Math.min(qt * t.length, Jt * s)), l = c.connected(t, (e) => c.names(e, r, i)).filter((e) => e.length >= o);
+		let i = t.length / s, o = Math.max(Math.min(Jt, t.length), Math.min(Kt * t.length, qt * s)), l = c.connected(t, (e) => c.names(e, r, i)).filter((e) => e.length >= o);
 		l.sort((e, t) => t.length - e.length);
 		let d = l.map((e) => ({
 			group: e,
 			...c.anchor(e, r, i)
 		})).filter(({ typical: e }) => e);
-		if (d.length === 0 && i >= Xt) {
+		if (d.length === 0 && i >= Yt) {
 			let e = c.purest(t, r);
 			d.push({
 				group: e,
@@ -1757,14 +1757,14 @@ function $t(e, t, n, r = () => !0) {
 				text: n[r],
 				code: r,
 				...s,
-				radius: on(e, t),
+				radius: an(e, t),
 				size: t.length * a,
 				level: o === 0 ? 0 : 1
 			});
 		});
 	}), u.sort((e, t) => e.level - t.level || t.size - e.size);
 }
-function en(e, t) {
+function $t(e, t) {
 	return e.map(({ name: e, place: n, size: r, level: i }) => {
 		let [a, o, s] = se(n, t);
 		return {
@@ -1779,7 +1779,7 @@ function en(e, t) {
 		};
 	}).sort((e, t) => e.level - t.level || t.size - e.size);
 }
-var tn = class {
+var en = class {
 	places;
 	codes;
 	classes;
@@ -1793,9 +1793,9 @@ var tn = class {
 	begins;
 	constructor(e, t, n, r, i) {
 		this.places = e, this.codes = t, this.classes = n;
-		let { x: a, y: o, z: s } = e, c = Vt(e) ?? H(e), l = Math.max(c.width, c.height) / 2;
+		let { x: a, y: o, z: s } = e, c = Bt(e) ?? U(e), l = Math.max(c.width, c.height) / 2;
 		this.deep = s !== null;
-		let { fewest: u, most: d } = this.deep ? Gt.deep : Gt.flat;
+		let { fewest: u, most: d } = this.deep ? Wt.deep : Wt.flat;
 		this.side = Math.min(d, Math.max(u, Math.round(this.deep ? Math.cbrt(a.length) : Math.sqrt(a.length) * .9)));
 		let f = (e, t) => Math.min(this.side - 1, Math.max(0, Math.floor((e - t + l) / 2 / l * this.side))), p = this.side ** (this.deep ? 3 : 2);
 		this.cells = new Uint32Array(a.length);
@@ -1831,7 +1831,7 @@ var tn = class {
 	}
 	names(e, t, n) {
 		let r = this.share(e, t);
-		return r >= .5 || r >= Kt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
+		return r >= .5 || r >= Gt * n && this.counts[e * (this.classes + 1) + t] >= this.second[e];
 	}
 	connected(e, t) {
 		let n = /* @__PURE__ */ new Map();
@@ -1853,13 +1853,13 @@ var tn = class {
 		return a;
 	}
 	purest(e, t) {
-		let n = Math.min(e.length, Yt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, U)), a = e.filter((e) => i.has(this.cells[e]));
+		let n = Math.min(e.length, Jt), r = [...new Set(e.map((e) => this.cells[e]))].filter((e) => this.counts[e * (this.classes + 1) + t] >= n), i = new Set(r.sort((e, n) => this.share(n, t) - this.share(e, t)).slice(0, W)), a = e.filter((e) => i.has(this.cells[e]));
 		return a.length ? a : e;
 	}
 	anchor(e, t, n) {
-		let r = nn(this.places, e), i = Math.max(1, e.length / U), a = [r, ...Array.from({ length: Math.min(U, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
+		let r = tn(this.places, e), i = Math.max(1, e.length / W), a = [r, ...Array.from({ length: Math.min(W, e.length) }, (t, n) => e[Math.floor(n * i)])].map((e) => ({
 			row: e,
-			from: an(this.places, e, r)
+			from: rn(this.places, e, r)
 		})), o = {
 			row: r,
 			share: -1,
@@ -1876,19 +1876,19 @@ var tn = class {
 		return o;
 	}
 	local(e, t, n) {
-		let r = this.near(e), i = Float64Array.from(r, (t) => an(this.places, e, t)), a = rn(i.slice(), Math.min(Zt, r.length) - 1), o = /* @__PURE__ */ new Map();
+		let r = this.near(e), i = Float64Array.from(r, (t) => rn(this.places, e, t)), a = nn(i.slice(), Math.min(Xt, r.length) - 1), o = /* @__PURE__ */ new Map();
 		r.forEach((e, t) => i[t] <= a && o.set(this.codes[e], (o.get(this.codes[e]) ?? 0) + 1));
 		let s = o.get(t) ?? 0, c = s / [...o.values()].reduce((e, t) => e + t, 0), l = [...o].filter(([e, t]) => e < this.classes && t > s).length;
 		return {
 			share: c,
-			typical: c >= .5 || c >= Kt * n && l < 2
+			typical: c >= .5 || c >= Gt * n && l < 2
 		};
 	}
 	near(e) {
 		for (let t = 1;; t *= 2) {
 			let n = [];
 			for (let r of this.around(this.cells[e], t)) for (let e = this.begins[r]; e < this.begins[r + 1]; e++) n.push(this.members[e]);
-			if (n.length >= Zt || t >= this.side) return n;
+			if (n.length >= Xt || t >= this.side) return n;
 		}
 	}
 	*around(e, t = 1) {
@@ -1900,7 +1900,7 @@ var tn = class {
 		for (let e = a - t; e <= a + t; e++) if (!(e < 0 || e >= (this.deep ? n : 1))) for (let a = i - t; a <= i + t; a++) for (let i = r - t; i <= r + t; i++) i >= 0 && a >= 0 && i < n && a < n && (yield (e * n + a) * n + i);
 	}
 };
-function nn({ x: e, y: t, z: n }, r) {
+function tn({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1912,7 +1912,7 @@ function nn({ x: e, y: t, z: n }, r) {
 	}
 	return a;
 }
-function rn(e, t) {
+function nn(e, t) {
 	let [n, r] = [0, e.length - 1];
 	for (; n < r;) {
 		let i = e[n + r >> 1], [a, o] = [n, r];
@@ -1928,10 +1928,10 @@ function rn(e, t) {
 	}
 	return e[t];
 }
-function an({ x: e, y: t, z: n }, r, i) {
+function rn({ x: e, y: t, z: n }, r, i) {
 	return (e[r] - e[i]) ** 2 + (t[r] - t[i]) ** 2 + (n ? (n[r] - n[i]) ** 2 : 0);
 }
-function on({ x: e, y: t, z: n }, r) {
+function an({ x: e, y: t, z: n }, r) {
 	let i = [
 		e,
 		t,
@@ -1944,12 +1944,13 @@ function on({ x: e, y: t, z: n }, r) {
 	return Math.sqrt(i.reduce((e, t) => e + t, 0));
 }
 // src/names.ts
-var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), hn = 3, [gn, _n] = [58, 92], vn = 2, yn = 25, bn = 60, [xn, Sn] = [36, 42], Cn = class {
+var on = 400, sn = 100, cn = 14e3, ln = 90, un = 6, dn = [320, 110], fn = 9, pn = Array.from({ length: 16 }, (e, t) => t * Math.PI / 8), mn = 3, [hn, gn] = [58, 92], _n = 2, vn = 25, yn = 60, [bn, xn] = [36, 42], Sn = class {
 	layer;
 	lines;
 	state;
 	view;
 	placed = [];
+	spotsOf = null;
 	spots = [];
 	codes = null;
 	rowNames = [];
@@ -1976,15 +1977,17 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 	}
 	areas() {
 		let { data: e, paint: t } = this.state;
-		if (this.codes = null, e.n < cn) return [];
-		let n = this.view.places === e.maps[0];
-		if (!t.classes && n && e.meta.clusters.length) return en(e.meta.clusters, e.meta.maps[0].box);
-		let r = t.classes ? null : e.column(this.state.classesBefore ?? ""), i = t.classes ?? (r && be(r, e.meta.palette).classes);
-		return !i || i.names.length > sn ? [] : (this.codes = i.codes, $t(this.view.places, i.codes, i.names, (e) => this.state.visible(e)));
+		if (this.codes = null, e.n < sn) return [];
+		let n = this.spotsOf?.();
+		if (n) return n;
+		let r = this.view.places === e.maps[0];
+		if (!t.classes && r && e.meta.clusters.length) return $t(e.meta.clusters, e.meta.maps[0].box);
+		let i = t.classes ? null : e.column(this.state.classesBefore ?? ""), a = t.classes ?? (i && M(i, e.meta.palette).classes);
+		return !a || a.names.length > on ? [] : (this.codes = a.codes, Qt(this.view.places, a.codes, a.names, (e) => this.view.shows(e)));
 	}
 	locate() {
 		this.layer.replaceChildren(), this.rowNames = [], this.spots = this.areas().slice(0, 360).map((t) => {
-			let n = wn(t.text, xn), r = e("span", {
+			let n = Cn(t.text, bn), r = e("span", {
 				textContent: n,
 				className: `level${Math.min(2, t.level)}`
 			});
@@ -2004,7 +2007,7 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		this.layer.style.display = this.lines.style.display = this.wanted ? "" : "none", this.placed = [];
 		let e = [];
 		if (this.wanted && this.any) {
-			let n = new jt(this.view, this.state), r = Math.min(un, Math.max(6, this.view.eye.width * this.view.eye.height / ln));
+			let n = new At(this.view, this.state), r = Math.min(ln, Math.max(6, this.view.eye.width * this.view.eye.height / cn));
 			for (let i of this.spots) {
 				let a = this.placed.length < r ? this.fit(i, n) : null;
 				if (i.element.style.visibility = a ? "visible" : "hidden", a && (this.placed.push(a), i.element.style.transform = `translate(${Math.round(a.left)}px, ${Math.round(a.top)}px)`, a.line)) {
@@ -2027,21 +2030,21 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 	}
 	fit(e, t) {
 		let { width: n, height: r, unit: i } = this.view.eye;
-		if (e.level > 0 && e.radius * i < dn) return null;
+		if (e.level > 0 && e.radius * i < un) return null;
 		let [a, o] = this.view.project(e.x, e.y, e.z);
 		if (a < 0 || o < 0 || a > n || o > r) return null;
 		let s = e.code >= 0 && this.codes ? (t) => this.codes[t] === e.code : () => !0, [c, l] = [null, Infinity], u = (n, r, i) => {
 			let u = this.at(e, a, o, n, r);
 			if (!u || i >= l) return !1;
-			let d = t.within(this.padded(u), vn, s);
-			return d > vn || i + d * yn >= l ? !1 : ([c, l] = [u, i + d * yn], e.last = [n, r], !0);
+			let d = t.within(this.padded(u), _n, s);
+			return d > _n || i + d * vn >= l ? !1 : ([c, l] = [u, i + d * vn], e.last = [n, r], !0);
 		};
 		if (e.last && u(...e.last, 0)) return c;
 		u(0, 0, 0);
-		let d = fn[Math.min(1, e.level)];
-		for (let t of mn) {
+		let d = dn[Math.min(1, e.level)];
+		for (let t of pn) {
 			let [n, r] = [Math.cos(t), Math.sin(t)], i = Math.min(e.width / 2 / Math.max(1e-6, Math.abs(n)), e.height / 2 / Math.max(1e-6, Math.abs(r)));
-			for (let e = pn; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += pn);
+			for (let e = fn; e <= d && e < l && !u(n * (e + i), r * (e + i), e); e += fn);
 		}
 		return c || (e.last = null), c;
 	}
@@ -2051,14 +2054,14 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 			right: s + e.width / 2,
 			top: c - e.height / 2,
 			bottom: c + e.height / 2
-		}, u = o - (this.view.outliers.length ? _n : gn);
+		}, u = o - (this.view.outliers.length ? gn : hn);
 		if (l.left < 2 || l.top < 2 || l.right > a - 2 || l.bottom > u) return null;
 		let d = t >= l.left && t <= l.right && n >= l.top && n <= l.bottom, f = [Math.min(l.right, Math.max(l.left, t)), Math.min(l.bottom, Math.max(l.top, n))], p = d ? null : [
 			t,
 			n,
 			...f
 		];
-		for (let e of this.placed) if (!Tn(l, e) || e.line && Dn(l, e.line) || p && Dn(e, p) || p && e.line && En(p, e.line)) return null;
+		for (let e of this.placed) if (!wn(l, e) || e.line && En(l, e.line) || p && En(e, p) || p && e.line && Tn(p, e.line)) return null;
 		return {
 			...l,
 			text: e.text,
@@ -2080,9 +2083,9 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		return t ? (e) => t.text(e) : e.hasIds ? (t) => e.ids.at(t) : null;
 	}
 	nameRows(t) {
-		let n = this.rowText, r = n && t.complete && t.size <= bn && t.size < this.state.data.n / 2, i = 0;
+		let n = this.rowText, r = n && t.complete && t.size <= yn && t.size < this.state.data.n / 2, i = 0;
 		for (let { row: a, x: o, y: s } of r ? t.list() : []) {
-			let r = wn(n(a).split("\n")[0].trim(), Sn);
+			let r = Cn(n(a).split("\n")[0].trim(), xn);
 			if (!r) continue;
 			let c = this.rowNames[i] ??= this.layer.appendChild(e("span", { className: "row" }));
 			c.textContent = r;
@@ -2113,20 +2116,20 @@ var sn = 400, cn = 100, ln = 14e3, un = 90, dn = 6, fn = [320, 110], pn = 9, mn 
 		return null;
 	}
 };
-function wn(e, t) {
+function Cn(e, t) {
 	let n = [...e];
 	return n.length > t ? `${n.slice(0, t - 1).join("").trimEnd()}…` : e;
 }
+function wn(e, t) {
+	return e.left > t.right + mn || e.right < t.left - mn || e.top > t.bottom || e.bottom < t.top;
+}
 function Tn(e, t) {
-	return e.left > t.right + hn || e.right < t.left - hn || e.top > t.bottom || e.bottom < t.top;
+	return G(e, t[0], t[1]) * G(e, t[2], t[3]) < 0 && G(t, e[0], e[1]) * G(t, e[2], e[3]) < 0;
 }
-function En(e, t) {
-	return W(e, t[0], t[1]) * W(e, t[2], t[3]) < 0 && W(t, e[0], e[1]) * W(t, e[2], e[3]) < 0;
-}
-function W([e, t, n, r], i, a) {
+function G([e, t, n, r], i, a) {
 	return (n - e) * (a - t) - (r - t) * (i - e);
 }
-function Dn(e, [t, n, r, i]) {
+function En(e, [t, n, r, i]) {
 	let a = Math.max(8, Math.ceil(Math.hypot(r - t, i - n) / 12));
 	for (let o = 0; o <= a; o++) {
 		let [s, c] = [t + (r - t) * o / a, n + (i - n) * o / a];
@@ -2135,7 +2138,7 @@ function Dn(e, [t, n, r, i]) {
 	return !1;
 }
 // src/nearest.ts
-var On = class {
+var Dn = class {
 	lines;
 	state;
 	view;
@@ -2163,7 +2166,7 @@ var On = class {
 	}
 	place() {
 		let e = this.row < 0 || this.row >= this.state.data.n ? null : this.view.projectRow(this.row);
-		this.lines.replaceChildren(...(e ? this.rows.filter((e) => this.state.visible(e)) : []).flatMap((n) => {
+		this.lines.replaceChildren(...(e ? this.rows.filter((e) => this.view.shows(e)) : []).flatMap((n) => {
 			let [r, i] = this.view.projectRow(n), [a, o] = e;
 			return [t("line", {
 				x1: a,
@@ -2178,7 +2181,7 @@ var On = class {
 			})];
 		}));
 	}
-}, kn = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", An = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", jn = 12345, Mn = class {
+}, On = "#version 300 es\nin vec3 place;\nin float code;\nin float level;\nuniform mat3 turn;\nuniform vec2 center;\nuniform vec2 extent;\nuniform float perspective;\nuniform float size;\nuniform float levels[3];\nuniform sampler2D colors;\nuniform vec4 single;\nout vec4 color;\nflat out float radius;\nvoid main() {\n  vec3 turned = turn * place;\n  float w = 1.0 - turned.z * perspective;\n  gl_Position = vec4((turned.xy - center * w) / extent, -turned.z * 0.3 * w, w);\n  float diameter = size * levels[int(level)] / (perspective > 0.0 ? w : 1.0);\n  radius = diameter / 2.0;\n  // half a pixel on each side for the smooth edge\n  gl_PointSize = diameter + 1.0;\n  int at = int(code);\n  color = single.a > 0.0 ? single : texelFetch(colors, ivec2(at % 256, at / 256), 0);\n}", kn = "#version 300 es\nprecision highp float;\nin vec4 color;\nflat in float radius;\nuniform float opacity;\nuniform float ring;\nuniform bool solid;\nout vec4 painted;\nvoid main() {\n  float from = length(gl_PointCoord - 0.5) * (2.0 * radius + 1.0);\n  float cover = clamp(radius - from + 0.5, 0.0, 1.0);\n  if (ring > 0.0) cover *= clamp(from - radius + ring + 0.5, 0.0, 1.0);\n  if (solid && cover < 0.5) discard;\n  float alpha = cover * opacity * color.a;\n  painted = vec4(color.rgb * alpha, alpha);\n}", An = 12345, jn = class {
 	canvas;
 	gl;
 	program;
@@ -2202,12 +2205,12 @@ var On = class {
 	}
 	begin() {
 		let { gl: e } = this;
-		this.indices.clear(), this.uniforms.clear(), this.program = Nn(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
+		this.indices.clear(), this.uniforms.clear(), this.program = Mn(e), this.places = e.createBuffer(), this.codes = e.createBuffer(), this.levels = e.createBuffer(), this.colors = e.createTexture(), e.useProgram(this.program), e.enable(e.BLEND), e.blendFunc(e.ONE, e.ONE_MINUS_SRC_ALPHA);
 	}
 	setPlaces(e, t, n) {
 		let r = e.length, i = new Float32Array(3 * r);
 		for (let a = 0; a < r; a++) i[3 * a] = e[a], i[3 * a + 1] = t[a], n && (i[3 * a + 2] = n[a]);
-		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Pn(r));
+		this.deep = n !== null, this.fill("place", this.places, i, 3, this.gl.FLOAT), this.order.length !== r && (this.order = Nn(r));
 	}
 	setCodes(e) {
 		this.fill("code", this.codes, e, 1, e instanceof Uint8Array ? this.gl.UNSIGNED_BYTE : this.gl.UNSIGNED_SHORT);
@@ -2217,7 +2220,7 @@ var On = class {
 	}
 	setColors(e) {
 		let { gl: t } = this, n = Math.max(1, Math.ceil(e.length / 256)), r = new Uint8Array(256 * n * 4);
-		e.forEach((e, t) => r.set([...G(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
+		e.forEach((e, t) => r.set([...K(e).map((e) => Math.round(e * 255)), 255], 4 * t)), t.bindTexture(t.TEXTURE_2D, this.colors), t.texImage2D(t.TEXTURE_2D, 0, t.RGBA, 256, n, 0, t.RGBA, t.UNSIGNED_BYTE, r), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MIN_FILTER, t.NEAREST), t.texParameteri(t.TEXTURE_2D, t.TEXTURE_MAG_FILTER, t.NEAREST);
 	}
 	setShown(e) {
 		this.index("shown", e ? this.order.filter(e) : this.order);
@@ -2231,7 +2234,7 @@ var On = class {
 	draw(e, t, n) {
 		let { gl: r, canvas: i } = this;
 		r.viewport(0, 0, i.width, i.height);
-		let [a, o, s] = G(t);
+		let [a, o, s] = K(t);
 		r.clearColor(a, o, s, 1), r.clear(r.COLOR_BUFFER_BIT | r.DEPTH_BUFFER_BIT), r.uniformMatrix3fv(this.uniform("turn"), !1, e.turn), r.uniform2f(this.uniform("center"), ...e.center), r.uniform2f(this.uniform("extent"), e.distance * i.width / i.height, e.distance), r.uniform1f(this.uniform("perspective"), e.perspective), r.uniform1fv(this.uniform("levels"), [
 			1,
 			1.4,
@@ -2243,7 +2246,7 @@ var On = class {
 		let { gl: o } = this, s = this.indices.get(e);
 		if (!s?.n) return;
 		let c = this.deep && e === "shown";
-		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...G(r), 1] : [
+		c ? o.enable(o.DEPTH_TEST) : o.disable(o.DEPTH_TEST), o.uniform1i(this.uniform("solid"), Number(c)), o.uniform1f(this.uniform("size"), t), o.uniform1f(this.uniform("opacity"), c ? Math.max(n, .9) : n), o.uniform1f(this.uniform("ring"), i ?? 0), o.uniform4fv(this.uniform("single"), r ? [...K(r), 1] : [
 			0,
 			0,
 			0,
@@ -2268,16 +2271,16 @@ var On = class {
 		return this.uniforms.has(e) || this.uniforms.set(e, this.gl.getUniformLocation(this.program, e)), this.uniforms.get(e);
 	}
 };
-function G(e) {
+function K(e) {
 	return [
 		1,
 		3,
 		5
 	].map((t) => parseInt(e.slice(t, t + 2), 16) / 255);
 }
-function Nn(e) {
+function Mn(e) {
 	let t = e.createProgram();
-	for (let [n, r] of [[e.VERTEX_SHADER, kn], [e.FRAGMENT_SHADER, An]]) {
+	for (let [n, r] of [[e.VERTEX_SHADER, On], [e.FRAGMENT_SHADER, kn]]) {
 		let i = e.createShader(n);
 		if (e.shaderSource(i, r), e.compileShader(i), !e.getShaderParameter(i, e.COMPILE_STATUS)) throw Error(`the points cannot be drawn here: ${e.getShaderInfoLog(i) ?? ""}`);
 		e.attachShader(t, i);
@@ -2285,8 +2288,8 @@ function Nn(e) {
 	if (e.linkProgram(t), !e.getProgramParameter(t, e.LINK_STATUS)) throw Error(`the points cannot be drawn here: ${e.getProgramInfoLog(t) ?? ""}`);
 	return t;
 }
-function Pn(e) {
-	let t = Uint32Array.from({ length: e }, (e, t) => t), n = jn;
+function Nn(e) {
+	let t = Uint32Array.from({ length: e }, (e, t) => t), n = An;
 	for (let r = e - 1; r > 0; r--) {
 		n = Math.imul(n, 1664525) + 1013904223 >>> 0;
 		let e = Math.floor(n / 2 ** 32 * (r + 1));
@@ -2295,13 +2298,13 @@ function Pn(e) {
 	return t;
 }
 // src/state.ts
-var K = {
+var q = {
 	light: "#fcfcfb",
 	dark: "#14171c"
-}, q = {
+}, J = {
 	light: "#16181d",
 	dark: "#ffffff"
-}, Fn = class {
+}, Pn = class {
 	data;
 	selected = [];
 	query = "";
@@ -2319,13 +2322,13 @@ var K = {
 	mask = null;
 	listeners = /* @__PURE__ */ new Map();
 	constructor(e) {
-		this.data = e, this.themeName = Ln(e.meta.theme), this.paint = ve(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
+		this.data = e, this.themeName = In(e.meta.theme), this.paint = ve(e.n, e.meta.palette), this.classesBefore = e.columns[0]?.kind === "classes" ? e.columns[0].name : null, this.colorBy(e.meta.color);
 	}
 	colorBy(e, t, n = this.scaleKind) {
 		let r = this.data.column(e), { palette: i } = this.data.meta;
 		this.scaleKind = n;
 		let a = r && j(r) && (t === "scale" || !(t === "classes" && A(r))) && (t === "scale" || !(r instanceof w));
-		this.paint = !r || r.kind === "texts" ? ve(this.data.n, i) : a ? xe(r, n, i) : be(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
+		this.paint = !r || r.kind === "texts" ? ve(this.data.n, i) : a ? be(r, n, i) : M(r, i), this.paint.classes && (this.classesBefore = e), this.describe(), this.changed("paint");
 	}
 	get mode() {
 		return this.paint.classes ? "classes" : this.paint.scale ? "scale" : null;
@@ -2338,7 +2341,7 @@ var K = {
 		let { classes: e } = this.paint;
 		this.names = e ? [...e.names, ...e.missing ? ["unlabeled"] : []] : [];
 		let t = this.paint.classes ? this.filters.get(this.paint.column?.name ?? "")?.names : void 0;
-		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = In(e?.codes ?? null, this.names.length);
+		this.shown = Uint8Array.from(this.names, (e) => +!t?.has(e)), this.counts = Fn(e?.codes ?? null, this.names.length);
 	}
 	show(e) {
 		this.shown.forEach((t, n) => this.shown[n] = e(n));
@@ -2388,12 +2391,12 @@ var K = {
 		for (let [n, { names: r, range: i }] of this.filters) {
 			let a = this.data.column(n);
 			if (a && i && j(a)) {
-				let t = M(a);
+				let t = N(a);
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let n = 0; n < e; n++) t[n] >= i[0] && t[n] <= i[1] || (this.mask[n] = 0);
 			}
 			if (!a || !r || !A(a)) continue;
-			let { codes: o, names: s } = be(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
+			let { codes: o, names: s } = M(a, t.palette).classes, c = Uint8Array.from([...s, "unlabeled"], (e) => +!r.has(e));
 			if (!c.every((e) => e === 1)) {
 				this.mask ??= new Uint8Array(e).fill(1);
 				for (let t = 0; t < e; t++) c[o[t]] || (this.mask[t] = 0);
@@ -2445,24 +2448,25 @@ var K = {
 		this.themeName = e, this.changed("theme");
 	}
 };
-function In(e, t, n) {
+function Fn(e, t, n) {
 	let r = new Uint32Array(t);
 	if (e === null) return r;
 	if (n) for (let t of n) r[e[t]]++;
 	else for (let t = 0; t < e.length; t++) r[e[t]]++;
 	return r;
 }
-function Ln(e) {
+function In(e) {
 	return e === "auto" ? matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light" : e;
 }
 // src/view.ts
-var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900, Kn = 25e4, qn = 140, Jn = 1.1, Yn = 56, Xn = 1.6, Zn = 4, Qn = 400, $n = class {
+var Ln = .8, Rn = 48, zn = 1.3, Bn = 11, Vn = .12, Hn = 2e5, Un = 250, Wn = 900, Gn = 25e4, Kn = 140, qn = 1.1, Jn = 56, Yn = 1.6, Xn = 4, Zn = 400, Qn = class {
 	canvas;
 	state;
 	renderer;
 	eye;
 	fresh = null;
 	places;
+	recolor = null;
 	outliers = [];
 	overview = 1;
 	scale = 1;
@@ -2471,7 +2475,7 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 	moving = 0;
 	listeners = [];
 	constructor(e, t, n = 0) {
-		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new Mn(e), this.eye = new It(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
+		this.canvas = e, this.state = t, this.places = t.data.maps[n], this.renderer = new jn(e), this.eye = new Ft(1, 1, this.places.z !== null), this.resize(), e.addEventListener("webglcontextlost", (e) => e.preventDefault()), e.addEventListener("webglcontextrestored", () => {
 			this.renderer.begin(), this.redraw();
 		});
 		let r = {
@@ -2479,12 +2483,12 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 			found: () => t.found,
 			hovered: () => t.hovered < 0 ? [] : [t.hovered]
 		}, i = (e) => () => {
-			this.renderer.setRows(e, r[e]()), this.request();
+			this.renderer.setRows(e, this.present(r[e]())), this.request();
 		};
 		t.listen("selected", i("selected")), t.listen("found", i("found")), t.listen("hover", i("hovered")), t.listen("paint", () => this.color()), t.listen("theme", () => this.color()), t.listen("shown", () => this.filter());
 	}
 	get animated() {
-		return this.state.data.n <= Un && !matchMedia("(prefers-reduced-motion: reduce)").matches;
+		return this.state.data.n <= Hn && !matchMedia("(prefers-reduced-motion: reduce)").matches;
 	}
 	onView(e) {
 		this.listeners.push(e);
@@ -2494,16 +2498,30 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 	}
 	redraw() {
 		let { x: e, y: t, z: n } = this.places;
-		this.renderer.setPlaces(e, t, n), this.renderer.setLevels(this.fresh ?? new Uint8Array(e.length)), this.color(), this.filter(), this.renderer.setRows("selected", this.state.selected), this.renderer.setRows("found", this.state.found);
+		this.renderer.setPlaces(e, t, n), this.renderer.setLevels(this.fresh ?? new Uint8Array(e.length)), this.color(), this.filter(), this.mark();
+	}
+	mark() {
+		for (let e of ["selected", "found"]) this.renderer.setRows(e, this.present(this.state[e]));
+	}
+	shows(e) {
+		return this.state.visible(e) && !this.places.absent?.[e];
+	}
+	present(e) {
+		let { absent: t } = this.places;
+		return t ? e.filter((e) => !t[e]) : e;
+	}
+	put(e) {
+		let t = e !== this.places && (this.recolor || e.absent || this.places.absent);
+		this.places = e, t && (this.color(), this.filter(), this.mark()), this.moved();
 	}
 	moved() {
 		this.renderer.setPlaces(this.places.x, this.places.y, this.places.z), this.changed();
 	}
 	color() {
-		this.state.data.n !== 0 && (this.renderer.setCodes(this.state.paint.codes), this.renderer.setColors(this.state.paint.colors(this.state.themeName)), this.request());
+		this.state.data.n !== 0 && (this.renderer.setCodes(this.recolor?.(this) ?? this.state.paint.codes), this.renderer.setColors(this.state.paint.colors(this.state.themeName)), this.request());
 	}
 	filter() {
-		this.renderer.setShown(this.state.filtered ? (e) => this.state.visible(e) : null), this.request();
+		this.renderer.setShown(this.state.filtered || this.places.absent ? (e) => this.shows(e) : null), this.request();
 	}
 	settle() {
 		this.ground = tr(this.places), this.request();
@@ -2529,13 +2547,13 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 	paint(e = this.canvas.width / this.eye.width, t = !1) {
 		let { state: n, renderer: r } = this;
 		if (n.data.n === 0) return;
-		let i = this.pointSize(), a = this.opacity(i), o = q[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Zn, 1.25 * i) * e, l = this.moving && !t ? Kn : Infinity, u = [{
+		let i = this.pointSize(), a = this.opacity(i), o = J[n.themeName], s = r.count("selected") > 0 || r.count("found") > 0, c = Math.max(Xn, 1.25 * i) * e, l = this.moving && !t ? Gn : Infinity, u = [{
 			rows: "shown",
 			size: i * e,
 			opacity: s ? .22 * a : a,
 			limit: l
 		}];
-		for (let t of ["selected", "found"]) r.count(t) <= Qn && u.push({
+		for (let t of ["selected", "found"]) r.count(t) <= Zn && u.push({
 			rows: t,
 			size: c + 2 * e,
 			opacity: .9,
@@ -2543,7 +2561,7 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 		}), u.push({
 			rows: t,
 			size: c,
-			opacity: r.count(t) <= Qn ? 1 : Math.max(.6, a)
+			opacity: r.count(t) <= Zn ? 1 : Math.max(.6, a)
 		});
 		let [d, f] = [Math.max(8, 1.8 * i) * e, 2 * e];
 		u.push({
@@ -2556,7 +2574,7 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 			opacity: 1,
 			single: o,
 			ring: f
-		}), r.draw(this.eye.camera, K[n.themeName], u);
+		}), r.draw(this.eye.camera, q[n.themeName], u);
 	}
 	project(e, t, n = 0) {
 		return this.eye.project(e, t, n);
@@ -2570,11 +2588,11 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 		if (a) {
 			let n = s.projectAll(this.places), u = -Infinity, [, , d, , , f, , , p] = s.rotation;
 			for (let s = 0; s < o.data.n; s++) {
-				let m = (n[2 * s] - e) ** 2 + (n[2 * s + 1] - t) ** 2, h = d * r[s] + f * i[s] + p * a[s];
-				m < l && (m > 36 || h > u) && o.visible(s) && ([c, l, u] = [
+				let o = (n[2 * s] - e) ** 2 + (n[2 * s + 1] - t) ** 2, m = d * r[s] + f * i[s] + p * a[s];
+				o < l && (o > 36 || m > u) && this.shows(s) && ([c, l, u] = [
 					s,
-					Math.max(m, 36),
-					h
+					Math.max(o, 36),
+					m
 				]);
 			}
 			return c;
@@ -2583,7 +2601,7 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 		l /= s.unit ** 2;
 		for (let e = 0; e < o.data.n; e++) {
 			let t = (r[e] - u) ** 2 + (i[e] - d) ** 2;
-			t < l && o.visible(e) && ([c, l] = [e, t]);
+			t < l && this.shows(e) && ([c, l] = [e, t]);
 		}
 		return c;
 	}
@@ -2596,7 +2614,7 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 		], c = [];
 		for (let l = 0; l < this.state.data.n; l++) {
 			let [u, d] = [t[2 * l], t[2 * l + 1]];
-			if (u < i || u > a || d < o || d > s || !this.state.visible(l)) continue;
+			if (u < i || u > a || d < o || d > s || !this.shows(l)) continue;
 			let f = !1;
 			for (let t = 0, i = e.length - 1; t < e.length; i = t++) r[t] > d != r[i] > d && u < (n[i] - n[t]) * (d - r[t]) / (r[i] - r[t]) + n[t] && (f = !f);
 			f && c.push(l);
@@ -2612,16 +2630,16 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 	moves() {
 		clearTimeout(this.moving), this.moving = window.setTimeout(() => {
 			this.moving = 0, this.request();
-		}, qn), this.changed();
+		}, Kn), this.changed();
 	}
 	async fit(e = !0) {
 		if (this.state.data.n === 0) return;
-		let t = H(this.places), n = Vt(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= Xn, i = r ? n : t;
-		this.outliers = r ? Ht(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
+		let t = U(this.places), n = Bt(this.places), r = n !== null && this.fitting(t) / this.fitting(n) >= Yn, i = r ? n : t;
+		this.outliers = r ? Vt(this.places, n) : [], this.overview = this.fitting(i), await this.frame(i, e);
 	}
 	async zoomTo(e) {
 		if (this.eye.deep) return this.look(this.centerOf(e), Math.min(this.eye.distance, .5));
-		let t = H(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
+		let t = U(this.places, e), n = Math.min(1, this.overview), r = (this.eye.distance < .15 * n ? .02 : .15) * n;
 		await this.frame({
 			...t,
 			width: Math.max(t.width, r),
@@ -2641,11 +2659,11 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 		await this.look([e.x, e.y - n * (1 - this.free)], n, t);
 	}
 	get free() {
-		return Math.max(.5, 1 - Yn / this.eye.height);
+		return Math.max(.5, 1 - Jn / this.eye.height);
 	}
 	fitting(e) {
 		let { width: t, height: n } = this.eye;
-		return Math.max(e.height / this.free, e.width * n / t) / 2 * Jn || 1;
+		return Math.max(e.height / this.free, e.width * n / t) / 2 * qn || 1;
 	}
 	async look(e, t, n = !0) {
 		let [r, i] = [{
@@ -2655,7 +2673,7 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 			center: e,
 			distance: t
 		}];
-		await this.animate(n && this.animated ? Wn : 0, (e) => {
+		await this.animate(n && this.animated ? Un : 0, (e) => {
 			this.eye.distance = e === 1 ? i.distance : r.distance * (i.distance / r.distance) ** e, this.eye.center = [0, 1].map((t) => r.center[t] + (i.center[t] - r.center[t]) * e), this.changed();
 		});
 	}
@@ -2664,19 +2682,14 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 	}
 	async morph(e, t) {
 		if (e === t) return;
-		let n = {
-			name: t.name,
-			x: e.x.slice(),
-			y: e.y.slice(),
-			z: e.z?.slice() ?? null
-		};
-		await this.animate(this.animated ? Gn : 0, (r) => {
-			if (this.places = r === 1 ? t : n, r < 1) for (let i of [
+		let n = $n(e, t, 0);
+		await this.animate(this.animated ? Wn : 0, (r) => {
+			if (r < 1) for (let i of [
 				"x",
 				"y",
 				"z"
 			]) er(e[i], t[i], r, n[i]);
-			this.moved();
+			this.put(r === 1 ? t : n);
 		}), this.settle();
 	}
 	animate(e, t) {
@@ -2691,20 +2704,35 @@ var Rn = .8, zn = 48, Bn = 1.3, Vn = 11, Hn = .12, Un = 2e5, Wn = 250, Gn = 900,
 		});
 	}
 	pointSize() {
-		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Rn * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
-		return Math.min(Vn, Math.max(Bn, i)) * this.scale;
+		let { width: e, height: t } = this.eye, n = this.ground * Math.min(e, t) ** 2, r = Math.max(.4, 1.1 / this.eye.distance) ** .6, i = Math.sqrt(Ln * n * 4 / Math.PI / Math.max(1, this.state.data.n)) * r;
+		return Math.min(Bn, Math.max(zn, i)) * this.scale;
 	}
 	opacity(e) {
 		let t = this.ground * (2 * this.eye.unit) ** 2, n = this.state.data.n * Math.PI * e * e / 4 / t;
-		return Math.min(.92, Math.max(Hn, .92 / Math.max(1, n) ** .55));
+		return Math.min(.92, Math.max(Vn, .92 / Math.max(1, n) ** .55));
 	}
 };
+function $n(e, t, n) {
+	let r = e.absent && t.absent ? e.absent.map((e, n) => e | t.absent[n]) : e.absent ?? t.absent ?? null, i = {
+		name: t.name,
+		x: e.x.slice(),
+		y: e.y.slice(),
+		z: e.z?.slice() ?? null,
+		absent: r
+	};
+	for (let r of [
+		"x",
+		"y",
+		"z"
+	]) er(e[r], t[r], n, i[r]);
+	return i;
+}
 function er(e, t, n, r) {
 	if (e && t && r) for (let i = 0; i < e.length; i++) r[i] = e[i] + (t[i] - e[i]) * n;
 }
 function tr({ x: e, y: t }) {
-	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * zn)));
-	for (let i = 0; i < e.length; i++) n[r(t[i]) * zn + r(e[i])] = 1;
+	let n = /* @__PURE__ */ new Uint8Array(2304), r = (e) => Math.min(47, Math.max(0, Math.floor((e + 1) / 2 * Rn)));
+	for (let i = 0; i < e.length; i++) n[r(t[i]) * Rn + r(e[i])] = 1;
 	return n.reduce((e, t) => e + t, 0) / n.length;
 }
 // src/pane.ts
@@ -2741,7 +2769,7 @@ var nr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 			class: "lines near",
 			"aria-hidden": "true"
 		}), f = e("div", { className: "beyond" });
-		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new $n(o, r, i), this.names = new Cn(u, c, r, this.view), this.density = new bt(s, r, this.view), this.nearest = new On(d, r, this.view), this.beyond = new gt(f, this.view), this.gestures = new Ot(this.view, {
+		this.element = e("div", { className: "pane" }, o, s, d, c, u, l, f, this.title), n.get("panes").append(this.element), this.view = new Qn(o, r, i), this.names = new Sn(u, c, r, this.view), this.density = new yt(s, r, this.view), this.nearest = new Dn(d, r, this.view), this.beyond = new ht(f, this.view), this.gestures = new Dt(this.view, {
 			hover: (e) => a.hover(e, this),
 			pick: (e, t) => this.pick(r, e, t, a),
 			lasso: (e, t) => {
@@ -2763,7 +2791,7 @@ var nr = "Map of points. Arrow keys move, plus and minus zoom, 0 shows everythin
 		this.map = t, this.entitle(e), await this.view.show(t), this.names.locate(), this.density.outdated();
 	}
 	reuse(e, t, n) {
-		this.map = n, this.view.places = t.data.maps[n], this.entitle(t), e.get("panes").append(this.element);
+		this.map = n, this.view.put(t.data.maps[n]), this.entitle(t), e.get("panes").append(this.element);
 	}
 	async draw() {
 		await this.view.draw(), this.names.locate();
@@ -2775,7 +2803,7 @@ function ir(e, t, n) {
 	return n === "add" ? [.../* @__PURE__ */ new Set([...e, ...t])] : e.filter((e) => !r.has(e));
 }
 // src/picture.ts
-var ar = 210, J = 20, or = 20, Y = 48, X = 40, sr = 24, Z = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", cr = 4e4;
+var ar = 210, Y = 20, or = 20, X = 48, Z = 40, sr = 24, Q = "Inter, \"Segoe UI\", system-ui, -apple-system, \"Helvetica Neue\", Arial, sans-serif", cr = 4e4;
 function lr(t) {
 	let n = t.dom.get("picture-dialog"), r = [
 		[
@@ -2820,7 +2848,7 @@ async function ur(t, n) {
 		width: Math.round(r * n),
 		height: Math.round(i * n)
 	}), s = o.getContext("2d");
-	s.scale(n, n), s.fillStyle = K[t.state.themeName], s.fillRect(0, 0, r, i);
+	s.scale(n, n), s.fillStyle = q[t.state.themeName], s.fillRect(0, 0, r, i);
 	for (let { pane: e, x: r, y: i } of a) {
 		let { eye: a } = e.view;
 		s.drawImage(dr(e, n), r, i, a.width, a.height), e.density.wanted && Cr(s, t, e, r, i);
@@ -2845,13 +2873,13 @@ function fr(e) {
 		width: n,
 		height: r,
 		viewBox: `0 0 ${n} ${r}`,
-		"font-family": Z,
+		"font-family": Q,
 		"font-size": 12.5
 	});
 	o.append(t("title", {}, a.data.meta.title), t("rect", {
 		width: n,
 		height: r,
-		fill: K[a.themeName]
+		fill: q[a.themeName]
 	})), i.forEach(({ pane: n, x: r, y: i }, s) => {
 		let { eye: c } = n.view, l = t("clipPath", { id: `pane${s}` }, t("rect", {
 			width: c.width,
@@ -2863,7 +2891,7 @@ function fr(e) {
 		if (u.append(pr(e, n)), n.density.wanted) for (let e of n.density.contours) u.append(t("path", {
 			d: Sr(n, e),
 			fill: "none",
-			stroke: z(a),
+			stroke: B(a),
 			"stroke-opacity": .6
 		}));
 		for (let t of n.names.placed) u.append(...xr(e, t));
@@ -2876,8 +2904,8 @@ function fr(e) {
 function pr(e, n) {
 	let { state: r } = e, { eye: i } = n.view, a = i.projectAll(n.view.places), o = n.view.pointSize() / 2, s = [];
 	for (let e = 0; e < r.data.n; e++) {
-		let [t, n] = [a[2 * e], a[2 * e + 1]];
-		t > -o && n > -o && t < i.width + o && n < i.height + o && r.visible(e) && s.push(e);
+		let [t, r] = [a[2 * e], a[2 * e + 1]];
+		t > -o && r > -o && t < i.width + o && r < i.height + o && n.view.shows(e) && s.push(e);
 	}
 	if (s.length > cr) return t("image", {
 		width: i.width,
@@ -2902,9 +2930,9 @@ function mr(e) {
 		return {
 			pane: e,
 			x: n - t.left,
-			y: r - t.top + Y
+			y: r - t.top + X
 		};
-	}), r = hr(e).length, i = Math.max(t.height + Y, 68 + r * or + J);
+	}), r = hr(e).length, i = Math.max(t.height + X, 68 + r * or + Y);
 	return {
 		width: t.width + (r ? ar : 0),
 		height: i,
@@ -2927,9 +2955,9 @@ function hr(e) {
 		color: n[r],
 		n: t.counts[r],
 		shown: t.shown[r] === 1
-	})).filter(({ shown: e }) => e), i = r.slice(0, X);
-	return r.length > X && i.push({
-		text: `and ${a(r.length - X)} more`,
+	})).filter(({ shown: e }) => e), i = r.slice(0, Z);
+	return r.length > Z && i.push({
+		text: `and ${a(r.length - Z)} more`,
 		color: "",
 		n: 0,
 		shown: !0
@@ -2938,14 +2966,14 @@ function hr(e) {
 function gr(e, t) {
 	let { state: n } = e, r = [{
 		kind: "text",
-		x: J,
+		x: Y,
 		y: 31,
 		text: n.data.meta.title,
 		bold: !0,
 		size: 18
 	}], { column: i, scale: o } = n.paint;
 	if (!i) return r;
-	let s = t - ar + J;
+	let s = t - ar + Y;
 	if (r.push({
 		kind: "text",
 		x: s,
@@ -2956,7 +2984,7 @@ function gr(e, t) {
 		r.push({
 			kind: "bar",
 			x: s,
-			y: Y
+			y: X
 		});
 		for (let { at: e, text: t } of o.ticks) r.push({
 			kind: "text",
@@ -2982,7 +3010,7 @@ function gr(e, t) {
 			text: _r(e)
 		}), i && r.push({
 			kind: "text",
-			x: t - J,
+			x: t - Y,
 			y: c + 4.5,
 			text: a(i),
 			anchor: "end"
@@ -3013,7 +3041,7 @@ function vr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 	return t("text", {
 		x: r,
 		y: i,
-		fill: q[e.state.themeName],
+		fill: J[e.state.themeName],
 		"font-weight": s ? 600 : 400,
 		"font-size": c ?? 12.5,
 		"text-anchor": l ?? "start"
@@ -3022,15 +3050,15 @@ function vr(e, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, ancho
 function yr(e, t, { kind: n, x: r, y: i, text: a, color: o, bold: s, size: c, anchor: l }) {
 	n === "disc" ? (e.fillStyle = o, e.beginPath(), e.arc(r, i, 5, 0, 2 * Math.PI), e.fill()) : n === "bar" ? t.state.paint.colors(t.state.themeName).slice(0, 256).forEach((t, n) => {
 		e.fillStyle = t, e.fillRect(r + n * .6640625, i - 2, 1.1640625, 10);
-	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${Z}`, e.fillStyle = q[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
+	}) : (e.font = `${s ? 600 : 400} ${c ?? 12.5}px ${Q}`, e.fillStyle = J[t.state.themeName], e.textAlign = l === "end" ? "right" : l === "middle" ? "center" : "left", e.fillText(a, r, i));
 }
 function br(e, t, n, r, i) {
-	e.font = `600 ${n.level ? 11.5 : 12.5}px ${Z}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = q[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
+	e.font = `600 ${n.level ? 11.5 : 12.5}px ${Q}`, e.textAlign = "center", e.lineJoin = "round", n.line && (e.strokeStyle = J[t.state.themeName], e.lineWidth = .8, e.beginPath(), e.moveTo(r + n.line[0], i + n.line[1]), e.lineTo(r + n.line[2], i + n.line[3]), e.stroke());
 	let [a, o] = [r + (n.left + n.right) / 2, i + (n.top + n.bottom) / 2 + 4.2];
-	e.strokeStyle = K[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = q[t.state.themeName], e.fillText(n.text, a, o);
+	e.strokeStyle = q[t.state.themeName], e.lineWidth = 4, e.strokeText(n.text, a, o), e.fillStyle = J[t.state.themeName], e.fillText(n.text, a, o);
 }
 function xr(e, n) {
-	let r = [], i = q[e.state.themeName];
+	let r = [], i = J[e.state.themeName];
 	if (n.line) {
 		let [e, a, o, s] = n.line.map((e) => e.toFixed(1));
 		r.push(t("line", {
@@ -3047,7 +3075,7 @@ function xr(e, n) {
 		y: ((n.top + n.bottom) / 2 + 4.2).toFixed(1)
 	}, o = {
 		fill: i,
-		stroke: K[e.state.themeName],
+		stroke: q[e.state.themeName],
 		"stroke-width": 3.5,
 		"stroke-linejoin": "round",
 		"paint-order": "stroke",
@@ -3065,7 +3093,7 @@ function Sr(e, t) {
 	return t.map(([e, t, r, i]) => `M${n(e, t)}L${n(r, i)}`).join("");
 }
 function Cr(e, t, n, r, i) {
-	e.save(), e.translate(r, i), e.strokeStyle = z(t.state), e.globalAlpha = .6;
+	e.save(), e.translate(r, i), e.strokeStyle = B(t.state), e.globalAlpha = .6;
 	for (let t of n.density.contours) e.stroke(new Path2D(Sr(n, t)));
 	e.restore();
 }
@@ -3216,7 +3244,7 @@ function Lr(e, t, n) {
 	};
 }
 // src/table.ts
-var Q = 100;
+var $ = 100;
 function Rr(t, n, r, i) {
 	let s = t.get("table-dialog"), { data: c } = n, l = e("tbody"), [u, d, f] = [
 		-1,
@@ -3242,9 +3270,9 @@ function Rr(t, n, r, i) {
 	}), x = (e) => {
 		f = e, S(), _.scrollTop = 0;
 	};
-	y.onclick = () => x(f - Q), b.onclick = () => x(f + Q);
+	y.onclick = () => x(f - $), b.onclick = () => x(f + $);
 	let S = () => {
-		l.replaceChildren(...Br(c, r, u, d).slice(f, f + Q).map((e) => zr(c, e, i))), v.textContent = `${a(f + 1)} to ${a(Math.min(r.length, f + Q))} of ${a(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + Q >= r.length], [...m.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
+		l.replaceChildren(...Br(c, r, u, d).slice(f, f + $).map((e) => zr(c, e, i))), v.textContent = `${a(f + 1)} to ${a(Math.min(r.length, f + $))} of ${a(r.length)}`, [y.disabled, b.disabled] = [f === 0, f + $ >= r.length], [...m.children].slice(g).forEach((e, t) => e.setAttribute("aria-sort", t === u + 1 ? d > 0 ? "ascending" : "descending" : "none"));
 	};
 	p.forEach((t, n) => {
 		let r = e("button", {
@@ -3275,7 +3303,7 @@ function Rr(t, n, r, i) {
 	w.onclick = () => h("rows.csv", new Blob([Hr(c, r, ",")], { type: "text/csv" }));
 	let ee = e("span", {
 		className: "pages",
-		hidden: r.length <= Q
+		hidden: r.length <= $
 	}, y, v, b), E = e("button", {
 		textContent: "Close",
 		autofocus: !0,
@@ -3353,7 +3381,7 @@ function Zr(t) {
 		textContent: "Select all shown",
 		id: "select-shown",
 		onclick: t.all
-	}), r = N("Selection");
+	}), r = P("Selection");
 	r.append(n);
 	let i = e("p", { className: "hint" });
 	return i.append("Click a point. Hold ", e("kbd", { textContent: "Shift" }), " and drag, or press ", e("kbd", { textContent: "L" }), ", to draw around points."), [r, i];
@@ -3365,7 +3393,7 @@ function Qr(t, n, r) {
 		title: "Clear (Esc)",
 		id: "clear",
 		onclick: () => n.select([])
-	}), s = N("Selection");
+	}), s = P("Selection");
 	s.append(o);
 	let c = 100 * i.length / n.data.n, l = e("p", { className: "size" }, e("strong", {
 		id: "selected-count",
@@ -3379,7 +3407,7 @@ function Qr(t, n, r) {
 	})), u;
 }
 function $r(t, n) {
-	let r = [...In(t.paint.codes, t.names.length, n)].map((e, t) => ({
+	let r = [...Fn(t.paint.codes, t.names.length, n)].map((e, t) => ({
 		n: e,
 		code: t
 	})).filter(({ n: e }) => e > 0).sort((e, t) => t.n - e.n), i = e("ul", {
@@ -3520,7 +3548,7 @@ function ai(t, n, r) {
 	return c.onclick = () => h("rows.csv", new Blob([Hr(n.data, Xr(n), ",")], { type: "text/csv" })), e("div", { className: "actions" }, i, a, o, s, c);
 }
 // src/app.ts
-var $ = "together", oi = 700, si = class {
+var oi = "together", si = 700, ci = class {
 	dom;
 	state;
 	panes = [];
@@ -3533,8 +3561,9 @@ var $ = "together", oi = 700, si = class {
 	namesOn = !0;
 	updateTools = () => {};
 	mapListeners = [];
+	onPane = null;
 	constructor(e, t) {
-		this.dom = e, this.state = t, this.card = new _(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= oi ? $ : "0", this.shownMaps = this.firstMaps;
+		this.dom = e, this.state = t, this.card = new _(e.get("card"), t), this.firstMaps = t.data.maps.length > 1 && e.get("stage").clientWidth >= si ? oi : "0", this.shownMaps = this.firstMaps;
 	}
 	shownMaps;
 	firstMaps;
@@ -3545,12 +3574,13 @@ var $ = "together", oi = 700, si = class {
 		return this.panes[0].names;
 	}
 	async draw() {
+		for (let e of window.vicinalExtensions ?? []) await e(this);
 		this.arrange();
 		for (let e of this.panes) await e.draw();
 		this.connect();
 	}
 	arrange() {
-		let { maps: e } = this.state.data, t = this.shownMaps === $ ? e.map((e, t) => t) : [Number(this.shownMaps)];
+		let { maps: e } = this.state.data, t = this.shownMaps === "together" ? e.map((e, t) => t) : [Number(this.shownMaps)];
 		for (this.dom.get("panes").style.gridTemplateColumns = `repeat(${Math.min(2, t.length)}, minmax(0, 1fr))`; this.panes.length > t.length;) {
 			let e = this.panes.pop();
 			e.element.remove(), this.spares.push(e);
@@ -3566,16 +3596,16 @@ var $ = "together", oi = 700, si = class {
 				moved: () => this.card.place(),
 				lassoEnd: () => this.lasso(!1)
 			});
-			n.view.onView(() => this.card.place()), this.panes.push(n);
+			n.view.onView(() => this.card.place()), this.panes.push(n), this.onPane?.(n);
 		}
 		for (let { view: e } of this.panes) e.resize();
 		for (let e of this.dom.all("#maps button")) e.setAttribute("aria-pressed", String(e.dataset.map === this.shownMaps));
 	}
 	async showMaps(e) {
-		if (e !== $ && this.state.data.maps[Number(e)] === void 0 || e === this.shownMaps) return;
+		if (e !== "together" && this.state.data.maps[Number(e)] === void 0 || e === this.shownMaps) return;
 		let t = this.panes.length;
 		this.shownMaps = e;
-		let n = e === $ ? 0 : Number(e);
+		let n = e === "together" ? 0 : Number(e);
 		this.arrange(), await this.panes[0].show(this.state, n);
 		for (let e of this.panes.slice(t)) await e.draw();
 		if (t !== this.panes.length) for (let e of this.panes) await e.view.fit(!1);
@@ -3587,7 +3617,7 @@ var $ = "together", oi = 700, si = class {
 	nextMap() {
 		let { length: e } = this.state.data.maps;
 		if (e < 2) return;
-		let t = [...Array.from({ length: e }, (e, t) => String(t)), $];
+		let t = [...Array.from({ length: e }, (e, t) => String(t)), oi];
 		this.showMaps(t[(t.indexOf(this.shownMaps) + 1) % t.length]);
 	}
 	hover(e, t) {
@@ -3602,7 +3632,7 @@ var $ = "together", oi = 700, si = class {
 	}
 	connect() {
 		let { dom: e, state: t } = this;
-		Me(e, t), ze(e, t);
+		je(e, t), Re(e, t);
 		let n = (e) => this.point(e);
 		Dr(e, t, {
 			point: n,
@@ -3630,7 +3660,7 @@ var $ = "together", oi = 700, si = class {
 		t("zoom-in", () => void this.view.zoom(1.6)), t("zoom-out", () => void this.view.zoom(1 / 1.6)), t("fit", () => this.fit()), t("lasso", () => this.lasso()), t("show-names", () => this.showNames()), t("density", () => this.showDensity()), t("near", () => this.showNearest()), t("smaller", () => this.resizePoints(.8)), t("larger", () => this.resizePoints(1.25)), t("save", () => this.savePicture()), t("theme", () => this.theme()), t("help", () => this.help()), t("panel-toggle", () => this.panel());
 		let n = e.get("maps");
 		n.hidden = this.state.data.maps.length < 2;
-		let r = [...this.state.data.maps.map(({ name: e }, t) => [e, String(t)]), ["Side by side", $]];
+		let r = [...this.state.data.maps.map(({ name: e }, t) => [e, String(t)]), ["Side by side", oi]];
 		for (let [e, t] of r) {
 			let r = document.createElement("button");
 			r.textContent = e, r.dataset.map = t, r.setAttribute("aria-pressed", String(t === this.shownMaps)), r.onclick = () => void this.showMaps(t), n.append(r);
@@ -3698,21 +3728,21 @@ var $ = "together", oi = 700, si = class {
 		this.state.hover(-1), this.card.hide(), this.lasso(!1), this.state.found = [], this.state.changed("found"), this.state.select([]);
 	}
 };
-async function ci(e, t) {
+async function li(e, t) {
 	let r = new n(e), { meta: i } = t, o = i.theme === "dark" || i.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
 	r.page.dataset.theme = o ? "dark" : "light", r.get("title").textContent = i.title, r.get("count").textContent = i.n ? `${a(i.n)} points` : "";
 	for (let e of r.all("#tools button")) e.append(m(e.id));
 	try {
 		let e = await ae(t);
 		r.get("busy-text").textContent = "Drawing";
-		let n = new si(r, new Fn(e));
-		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = i.live === null, i.live && (n.feed = new st(n, i.live)), n;
+		let n = new ci(r, new Pn(e));
+		return await n.draw(), document.hidden || await new Promise((e) => requestAnimationFrame(() => setTimeout(e))), r.get("busy").hidden = i.live === null, i.live && (n.feed = new ot(n, i.live)), n;
 	} catch (e) {
 		throw r.get("busy").hidden = !1, r.get("busy").classList.add("failed"), r.get("busy-text").textContent = `This map cannot be shown here: ${e instanceof Error ? e.message : String(e)}.`, e;
 	}
 }
 // src/widget.ts
-function li(e) {
+function ui(e) {
 	return new Promise((t) => {
 		let n = ({ type: r, names: i }, a) => {
 			r === "data" && (e.off("msg:custom", n), t(Object.fromEntries(i.map((e, t) => [e, a[t]]))));
@@ -3720,7 +3750,7 @@ function li(e) {
 		e.on("msg:custom", n), e.send({ type: "data" });
 	});
 }
-async function ui({ model: e, el: t }) {
+async function di({ model: e, el: t }) {
 	let n = document.createElement("div");
 	n.style.cssText = `height:${Number(e.get("height"))}px;border:1px solid #8884;border-radius:8px;overflow:hidden`, t.append(n);
 	let r = n.attachShadow({ mode: "open" });
@@ -3729,18 +3759,18 @@ async function ui({ model: e, el: t }) {
 		e.ctrlKey || e.metaKey ? delete n.dataset.lmSuppressShortcuts : n.dataset.lmSuppressShortcuts = "true";
 	};
 	window.addEventListener("keydown", i, { capture: !0 }), n.addEventListener("keydown", (e) => e.ctrlKey || e.metaKey || e.stopPropagation()), r.getElementById("busy-text").textContent = "Waiting for Python; without a kernel, run the cell again";
-	let a = await li(e), o = await ci(r, {
+	let a = await ui(e), o = await li(r, {
 		meta: JSON.parse(String(e.get("_meta"))),
 		section: async (e) => {
 			let t = a[e];
 			return t ? k(new Uint8Array(t.buffer, t.byteOffset, t.byteLength).slice()) : null;
 		}
-	}), s = di(o, e);
+	}), s = fi(o, e);
 	return n.dataset.ready = "true", Object.assign(n, { vicinalApp: o }), () => {
 		s(), window.removeEventListener("keydown", i, { capture: !0 }), n.remove();
 	};
 }
-function di({ state: e, panes: t }, n) {
+function fi({ state: e, panes: t }, n) {
 	let r = !1, i = (e, t) => {
 		r || (n.set(e, t), n.save_changes());
 	}, a = (e) => () => {
@@ -3752,7 +3782,7 @@ function di({ state: e, panes: t }, n) {
 		}
 	}, o = () => {
 		let t = n.get("_selected");
-		JSON.stringify(t) !== JSON.stringify(fi(e.selected)) && e.select(t);
+		JSON.stringify(t) !== JSON.stringify(pi(e.selected)) && e.select(t);
 	}, s = () => {
 		let t = n.get("color_by");
 		t !== (e.paint.column?.name ?? null) && e.colorBy(t);
@@ -3765,12 +3795,12 @@ function di({ state: e, panes: t }, n) {
 		})]
 	];
 	for (let [e, t] of c) n.on(e, t);
-	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", fi(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
+	return a(o)(), a(s)(), e.listen("selected", () => i("_selected", pi(e.selected))), e.listen("paint", () => i("color_by", e.paint.column?.name ?? null)), () => {
 		for (let [e, t] of c) n.off(e, t);
 	};
 }
-function fi(e) {
+function pi(e) {
 	return [...e].sort((e, t) => e - t);
 }
-var pi = { render: ui };
-export { pi as default };
+var mi = { render: di };
+export { mi as default };
