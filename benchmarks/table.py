@@ -27,7 +27,7 @@ from gpu_table import gpu_section
 from published_table import published_section
 from quality_table import quality_section, suite_bars
 from readme import write_readme
-from wasm import wasm_section
+from wasm_table import wasm_section
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
 CURVE = {"trustworthiness": "trustworthiness", "accuracy_10nn": "10-NN accuracy", "error": "error"}

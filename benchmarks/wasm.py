@@ -1,8 +1,8 @@
 """Time the core in JavaScript: `python benchmarks/wasm.py [--repeats N] [--rows N]`; needs Node and npm.
 
 Systems take turns, each in a process of its own with one thread: the package at its best level, the WebAssembly module
-in Node, and npm's umap-js with its own defaults, which is installed into a temporary folder. Then layouts alone of 2,000 and of
-70,000 rows. Ratios are those of processor seconds, which depend less on other load. Results go to
+in Node, and npm's umap-js with its own defaults, which is installed into a temporary folder. Then layouts alone of
+2,000 and of 70,000 rows. Ratios are those of processor seconds, which depend less on other load. Results go to
 `results/wasm.json`, except for a trial with --rows.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -19,16 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bars import seconds
 from machine import describe_machine
+from wasm_table import COLUMNS, LARGE, ROWS, SELECTED
 
 HERE = Path(__file__).resolve().parent
 STATIC = HERE.parent / "src" / "vicinal" / "viewer" / "static"
 UMAP_JS = "1.4.0"
-ROWS, COLUMNS, NEIGHBORS = 10_000, 50, 15
-SELECTED, LARGE = 2_000, 70_000
-# What is allowed: times of the package, share of umap-js, seconds, megabytes, kilobytes.
-NATIVE_TIMES, UMAP_JS_SHARE, SELECTED_SECONDS, MOST_MEMORY, MOST_MODULE = 4.0, 0.2, 3.0, 600.0, 250.0
+NEIGHBORS = 15
 
 
 def mixture(n: int) -> np.ndarray:
@@ -81,48 +77,6 @@ def layout(n: int, folder: Path) -> dict[str, Any]:
     graph.weights.tofile(folder / "weights.f32")
     random_start(n).tofile(folder / "start.f32")
     return node("layout", folder) | {"rows": n, "edges": graph.n_edges}
-
-
-def wasm_section(results: Path) -> list[str]:
-    """Return the section of RESULTS.md, or nothing if there are no results."""
-    file = results / "wasm.json"
-    if not file.is_file():
-        return []
-    found = json.loads(file.read_text())
-    machine, records = found["machine"], found["records"]
-
-    def middle(system: str, what: str, rows: int = ROWS) -> float:
-        return statistics.median(one[what] for one in records if one["system"] == system and one["rows"] == rows)
-
-    systems = "fit", "native", "umapjs", "fit200"
-    ours, native, peer, equal = (middle(system, "processor") for system in systems)
-    selected, large = middle("layout", "processor", SELECTED), middle("layout", "processor", LARGE)
-    peak, module = middle("layout", "peak", LARGE) / 1e6, found["module_bytes_gzipped"] / 1e3
-    size = f"{ROWS:,} x {COLUMNS}"
-    lines = [
-        (f"{size}, rows to map, against the package", f"{ours / native:.2f} times", ours / native, NATIVE_TIMES),
-        (f"{size}, against umap-js", f"1/{peer / ours:.1f} of {seconds(peer)}", ours / peer, UMAP_JS_SHARE),
-        (f"{size} in 200 epochs, against umap-js", f"1/{peer / equal:.1f}", equal / peer, UMAP_JS_SHARE),
-        (f"layout of {SELECTED:,} rows, 500 epochs, seconds", f"{selected:.2f}", selected, SELECTED_SECONDS),
-        (f"layout of {LARGE:,} rows ({seconds(large)}), megabytes of the process", f"{peak:,.0f}", peak, MOST_MEMORY),
-        ("module, gzipped, kilobytes", f"{module:,.0f}", module, MOST_MODULE),
-    ]
-    return [
-        "## In JavaScript",
-        "",
-        f"WebAssembly in Node {next(one['node'] for one in records if 'node' in one)}, {machine['cpu']}; one thread. "
-        f"Processor seconds, median of {found['repeats']}; the systems take turns. {size}: a mixture of 20 normal "
-        f"distributions. The package takes {seconds(native)}, the module {seconds(ours)}. umap-js {found['umap_js']} "
-        "has its own defaults, 200 epochs for these rows; ours are 500. Raw figures: `results/wasm.json`.",
-        "",
-        "| work | value | at most | met |",
-        "| --- | --- | --- | --- |",
-        *(
-            f"| {work} | {shown} | {f'1/{1 / bar:g}' if bar < 1 else f'{bar:g}'} | {'yes' if value <= bar else 'no'} |"
-            for work, shown, value, bar in lines
-        ),
-        "",
-    ]
 
 
 def main() -> None:

@@ -8,8 +8,9 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-PAGES = ("body.html", "page.css", "page.html", "page.js", "widget.js", "interactive.css", "interactive.js")
-BUNDLE = [f"vicinal/viewer/static/{name}" for name in (*PAGES, "core-worker.js", "core.wasm")]
+PAGE = ("body.html", "page.css", "page.html", "page.js", "widget.js", "interactive.css", "interactive.js")
+CORE = ("core.js", "core-worker.js", "core.wasm")  # the core in browsers
+BUNDLE = [f"vicinal/viewer/static/{name}" for name in (*PAGE, *CORE)]
 IN_BOTH = ["vicinal/__init__.py", "vicinal/backends/_core.pyi", "vicinal/py.typed", *BUNDLE]
 # Sources of the CUDA kernels, which are compiled at run time.
 KERNELS = [f"vicinal/backends/cuda/cpp/{name}" for name in ("cuda/layout.cu", "layout/row_step.hpp", "nvrtc/cmath")]
