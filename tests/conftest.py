@@ -16,6 +16,7 @@ from typing import Any
 import measured
 import numpy as np
 import pytest
+from chromium import running_chromium
 from numpy.typing import NDArray
 from sklearn.datasets import load_digits, load_iris
 
@@ -142,3 +143,10 @@ def child_environment() -> dict[str, str]:
     """Return the environment of child processes that import the same package as the tests."""
     path = [str(Path(vicinal.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, path))}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Return a headless Chromium, or skip the test; a process can run one at a time."""
+    with running_chromium() as started:
+        yield started

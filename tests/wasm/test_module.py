@@ -8,10 +8,10 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from chromium import running_chromium
 from portable import golden
 from wasm import node, stamp
 
@@ -86,7 +86,7 @@ def text_of(name: str) -> str:
     return json.dumps(stamp.MODULE.with_name(name).read_text()).replace("</", "<\\/")
 
 
-def test_worker_in_chromium_computes_the_same_bits_reports_and_stops(tmp_path: Path) -> None:
+def test_worker_in_chromium_computes_the_same_bits_reports_and_stops(browser: Any, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(200, 5)).astype(np.float32)
     start = rng.uniform(0, 10, size=(200, 2)).astype(np.float32)
@@ -96,13 +96,13 @@ def test_worker_in_chromium_computes_the_same_bits_reports_and_stops(tmp_path: P
     page_text = page_text.replace("CORE_TEXT", text_of("core.js")).replace("WORKER_TEXT", text_of("core-worker.js"))
     (tmp_path / "page.html").write_text(page_text)
     edges = {name: getattr(graph, name).tolist() for name in ("indptr", "indices", "weights")}
-    with running_chromium() as browser:
-        page = browser.new_page()
-        requests: list[str] = []
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto((tmp_path / "page.html").as_uri())
-        page.wait_for_function("window.run !== undefined")
-        found = page.evaluate("([edges, places]) => window.run(edges, places)", [edges, start.ravel().tolist()])
+    page = browser.new_page()
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto((tmp_path / "page.html").as_uri())
+    page.wait_for_function("window.run !== undefined")
+    found = page.evaluate("([edges, places]) => window.run(edges, places)", [edges, start.ravel().tolist()])
+    page.close()
     assert [url for url in requests if not url.startswith(("file:", "blob:", "data:"))] == []
     assert found["golden"] == golden.expected("core"), golden.CHANGED
     plan = SampledPlan(Forces(fit_ab()))

@@ -7,16 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chromium import running_chromium
 
 READY_MS = 60_000
 WINDOW = {"width": 1100, "height": 720}
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    with running_chromium() as started:
-        yield started
 
 
 @pytest.fixture
