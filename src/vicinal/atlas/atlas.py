@@ -514,7 +514,7 @@ class Atlas:
 
         Parameters
         ----------
-        loyalty : float, default 0.3
+        loyalty : float, default 0.2
             How strongly rows are pulled toward their old places; 0 for no pull.
         fresh : bool, default False
             Whether the layout starts anew instead of from the published map. It is turned, mirrored and moved to match

@@ -29,7 +29,7 @@ from vicinal.pipeline.fitted import FittedMap
 from vicinal.pipeline.recipe import Places, Refused, SampledPlan
 
 # Strength of the pull, and how far it reaches, as a share of the width of the map.
-LOYALTY, PULLED = 0.3, 0.03
+LOYALTY, PULLED = 0.2, 0.03
 # Rounds of the alignment, of the finished layout and after every epoch.
 ROUNDS, PULL_ROUNDS = 6, 2
 # Rows that decide; more of them take time and hardly change the result.

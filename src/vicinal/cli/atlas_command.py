@@ -34,7 +34,7 @@ Report = Annotated[Path | None, typer.Option(help="Also write what was done (.js
 Html = Annotated[Path | None, typer.Option(help="Also write a page (.html).")]
 Png = Annotated[Path | None, typer.Option(help="Also write a picture (.png).")]
 Loyalty = Annotated[
-    float | None, typer.Option(metavar="N", min=0.0, help="Pull toward the old places; 0 for none. Default: 0.3.")
+    float | None, typer.Option(metavar="N", min=0.0, help="Pull toward the old places; 0 for none. Default: 0.2.")
 ]
 VersionNumber = Annotated[int, typer.Argument(metavar="VERSION", help="Number of a version; see `vicinal atlas show`.")]
 Ids = Annotated[str | None, typer.Option("--ids", metavar="A,B,C", help="Ids of rows.")]
