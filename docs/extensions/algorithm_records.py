@@ -23,7 +23,12 @@ Places = NDArray[np.float32]
 def state(lines: tuple[int, int], text: str, places: Places | None = None, marked: Any = ()) -> State:
     """Return one state as JSON holds it; without places the map is not there yet."""
     content = b"" if places is None else np.ascontiguousarray(places, "<f4").tobytes()
-    return {"lines": lines, "text": text, "places": base64.b64encode(content).decode(), "marked": [int(i) for i in marked]}
+    return {
+        "lines": lines,
+        "text": text,
+        "places": base64.b64encode(content).decode(),
+        "marked": [int(i) for i in marked],
+    }
 
 
 def parametric_states(X: NDArray[Any]) -> list[State]:
@@ -40,7 +45,7 @@ def parametric_states(X: NDArray[Any]) -> list[State]:
     edges = untrained.graph_.nnz // 2
     states = [
         state((1, 2), f"{len(X)} rows of {X.shape[1]} numbers, each with its {N_NEIGHBORS - 1} nearest others."),
-        state((3, 4), "The network has random weights; the points are what it makes of the rows.", untrained.embedding_),
+        state((3, 4), "The network has random weights; it makes these points of the rows.", untrained.embedding_),
         state((5, 8), f"The graph has {edges} edges with a weight p.", untrained.embedding_),
     ]
     for done, (places, loss) in enumerate(zip(epochs, trained.loss_history_["umap"], strict=True), 1):

@@ -1,4 +1,4 @@
-"""The site in a headless Chromium: no errors on the console, search, light and dark, phone width, the sliders.
+"""The site in a headless Chromium: no errors on the console, search, light and dark, phone width, sliders, algorithms.
 
 With VICINAL_SCREENSHOTS=FOLDER the tests write pictures of the pages, to be looked at.
 """
@@ -27,6 +27,7 @@ PHONE = {"width": 390, "height": 844}
 PAGES = (
     *("index.html", "start/index.html", "start/reading.html", "start/faq.html", "examples/index.html"),
     *("reference/index.html", "reference/api/UMAP.html", "survey/umap.html", "survey/densmap.html", "equations.html"),
+    "survey/steps.html",
     *("internals/index.html", "internals/architecture.html", "benchmarks.html", "guides/forces.html"),
 )
 

@@ -195,10 +195,14 @@ class Steps {
 
   private highlight(): void {
     const [first, last] = this.state?.lines ?? [0, 0];
-    this.root.querySelectorAll("li").forEach((line, a) => {
+    const every = this.root.querySelectorAll("li"), list = this.root.querySelector("ol")!;
+    every.forEach((line, a) => {
       if (a + 1 >= first && a + 1 <= last) line.setAttribute("aria-current", "step");
       else line.removeAttribute("aria-current");
     });
+    // on a phone the list scrolls: the line reached is in view, with the first marked ones if there is room
+    const [top, end] = first ? [every[first - 1]!, every[last - 1]!] : [every[0]!, every[0]!];
+    list.scrollTop = Math.max(top.offsetTop, end.offsetTop + end.offsetHeight - list.clientHeight);
   }
 
   private paint(): void {
