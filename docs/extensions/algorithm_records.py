@@ -56,10 +56,10 @@ def parametric_states(X: NDArray[Any]) -> list[State]:
 
 def progressive_states(X: NDArray[Any]) -> list[State]:
     """Return the states of ProgressiveUMAP (Algorithm 3) while batches of rows arrive."""
-    reported: list[tuple[str, Places]] = []
+    reported: list[tuple[Places, NDArray[np.int32]]] = []
 
     def record(stage: str, done: int, steps: int, embedding: Places) -> None:
-        reported.append((stage, embedding.copy()))
+        reported.append((embedding.copy(), model.age_))
 
     model = vicinal.ProgressiveUMAP(n_neighbors=N_NEIGHBORS, random_state=SEED, n_jobs=1, callback=record)
     states: list[State] = []
@@ -68,23 +68,24 @@ def progressive_states(X: NDArray[Any]) -> list[State]:
         end = begin + BATCH if begin else FIRST_BATCH
         reported.clear()
         model.insert(X[begin:end])
-        turns = [model.step(n_ops=end)]
-        while model.pending_:
-            turns.append(model.step(n_ops=end))
-        moved = np.unique(np.concatenate([turn.moved_rows for turn in turns]))
-        new, earlier = np.arange(begin, end), int((moved < begin).sum())
+        # the first rows move so many at a time that every turn is seen, later ones as partial_fit does it
+        while model.step(n_ops=None if begin else end).pending:
+            pass
         states.append(state((1, 2), f"{end - begin} rows arrive; {begin} are known.", places))
-        (_, started), *moves = reported
+        (started, age), *turns = reported
         if begin:
             text = "Each new row (ringed) starts at the point of its nearest known neighbor, plus noise."
-            states.append(state((5, 8), text, started, new))
+            states.append(state((5, 8), text, started, range(begin, end)))
         else:
             states.append(state((3, 4), "The first batch starts from the Laplacian eigenmap.", started))
         text = f"The graph now has {model.graph_.nnz // 2} edges."
-        states.append(state((9, 11), text, started, moved if begin else ()))
-        for turn, (_, places) in enumerate(moves, 1):
-            who = f"the {end - begin} new rows and {earlier} earlier ones (ringed)" if begin else "all rows"
-            text = f"Turn {turn} of {len(moves)}, up to 6 epochs each: {who} may move."
-            states.append(state((12, 20), text, places, moved if begin else ()))
+        states.append(state((9, 11), text, started))
+        for turn, (places, reached) in enumerate(turns, 1):
+            ran, age = reached - age, reached
+            rows = np.flatnonzero(ran)
+            earlier = int((rows < begin).sum())
+            who = f"{len(rows) - earlier} new rows and {earlier} earlier ones (ringed)" if begin else "all rows"
+            text = f"Turn {turn} of {len(turns)}: {ran.max()} epochs of {who}."
+            states.append(state((12, 20), text, places, rows if begin else ()))
         states.append(state((21, 21), f"The map has {end} points.", places))
     return states

@@ -57,7 +57,7 @@ async function* live({ core, worker: program, sets }: Given, { rows: n, nNeighbo
     yield still([3, 3], "The points start from eigenvectors of the graph's Laplacian.", places);
     const edges: [number, number, number][] = [];
     for (let i = 0; i < n; i++) for (let e = graph.indptr[i]!; e < graph.indptr[i + 1]!; e++) if (graph.indices[e]! > i) edges.push([i, graph.indices[e]!, graph.weights[e]!]);
-    yield { ...still([4, 4], `The graph has ${edges.length} edges; the darker a line, the larger its p, from ${Math.min(...graph.weights).toFixed(3)} to ${Math.max(...graph.weights).toFixed(3)}.`, places), edges };
+    yield { ...still([4, 4], `The graph has ${edges.length} edges; the stronger a line, the larger its p, from ${Math.min(...graph.weights).toFixed(3)} to ${Math.max(...graph.weights).toFixed(3)}.`, places), edges };
     const layout = await worker.layout(graph, places, options);
     const schedule = scheduleOf(checkOptions(options), n, { total: 0, heaviest: 0, linked: n });
     const eta = (epoch: number) => learningRates(schedule, epoch, epoch + 1)[0]!;
