@@ -8,6 +8,8 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+from algorithm_records import N_NEIGHBORS as RECORDED_NEIGHBORS
+from algorithm_records import ROWS, parametric_states, progressive_states
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 from sklearn.datasets import load_digits, make_swiss_roll
@@ -100,6 +102,17 @@ def write_parameter_maps(folder: Path) -> None:
     (folder / "parameter-maps.js").write_text(f"window.parameterMaps = {json.dumps(data)};\n")
 
 
+def write_algorithm_records(folder: Path) -> None:
+    """Write the recorded states of Algorithms 2 and 3, and what Algorithm 1 is run with, as a script."""
+    X = load_digits().data[:ROWS]
+    data = {
+        "rows": ROWS,
+        "nNeighbors": RECORDED_NEIGHBORS,
+        "states": {"2": parametric_states(X), "3": progressive_states(X)},
+    }
+    (folder / "algorithm-records.js").write_text(f"window.algorithmRecords = {json.dumps(data)};\n")
+
+
 def write_site_data(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         folder = Path(app.outdir) / "_static" / "pages"
@@ -107,6 +120,7 @@ def write_site_data(app: Sphinx, error: Exception | None) -> None:
         write_digits_page(folder)
         write_slider_data(folder)
         write_parameter_maps(folder)
+        write_algorithm_records(folder)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

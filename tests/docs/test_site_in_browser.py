@@ -1,4 +1,4 @@
-"""The site in a headless Chromium: no errors on the console, search, light and dark, phone width, the sliders.
+"""The site in a headless Chromium: no errors on the console, search, light and dark, phone width, sliders, algorithms.
 
 With VICINAL_SCREENSHOTS=FOLDER the tests write pictures of the pages, to be looked at.
 """
@@ -27,6 +27,7 @@ PHONE = {"width": 390, "height": 844}
 PAGES = (
     *("index.html", "start/index.html", "start/reading.html", "start/faq.html", "examples/index.html"),
     *("reference/index.html", "reference/api/UMAP.html", "survey/umap.html", "survey/densmap.html", "equations.html"),
+    "survey/steps.html",
     *("internals/index.html", "internals/architecture.html", "benchmarks.html", "guides/forces.html"),
 )
 
@@ -280,6 +281,72 @@ def test_sliders_run_the_core(visit: Any) -> None:
     assert len(roll) == 1500
     assert "epoch 500 of 500" in page.inner_text(".slider-map .status")
     one.picture("sliders-roll")
+
+
+@pytest.mark.parametrize("where", ["served", "file"])
+def test_algorithms_go_step_by_step(visit: Any, site: Path, where: str) -> None:
+    """The keyboard steps through the lines; the page's own maps keep the neighbors of the rows."""
+    one = visit(viewport=PHONE, color_scheme="dark") if where == "file" else visit()
+    if where == "file":
+        one.address = site.as_uri()
+    one.open("survey/steps.html")
+    page, rows = one.page, load_digits().data[:120]
+
+    def places(number: int) -> np.ndarray[Any, Any]:
+        found = f"document.querySelector('[data-algorithm=\"{number}\"]').steps.state.places"
+        return np.array(page.evaluate(f"[...{found}]")).reshape(-1, 2)
+
+    def lines(number: int) -> list[int]:
+        every = f"[...document.querySelectorAll('[data-algorithm=\"{number}\"] li')]"
+        return list(page.evaluate(f"{every}.flatMap((line, a) => line.ariaCurrent === 'step' ? [a + 1] : [])"))
+
+    def step(number: int, count: int) -> None:
+        page.locator(f"[data-algorithm='{number}'] button[name=step]").press("Enter")
+        steps = f"document.querySelector('[data-algorithm=\"{number}\"]').steps"
+        page.wait_for_function(f"{steps}.count === {count}", timeout=30_000)
+
+    def first_epoch(start: np.ndarray[Any, Any], **given: Any) -> np.ndarray[Any, Any]:
+        """Return what the package makes of the same start in one epoch."""
+        seen: list[np.ndarray[Any, Any]] = []
+
+        def record(stage: str, epoch: int, n_epochs: int, map: Any) -> bool:
+            if stage == "layout" and epoch == 1:
+                seen.append(map.copy())
+            return bool(seen)
+
+        vicinal.UMAP(n_neighbors=10, random_state=0, init=start, callback=record, **given).fit(rows)
+        return seen[0]
+
+    shown: list[list[int]] = []
+    for count in range(1, 7):
+        step(1, count)
+        shown.append(lines(1))
+        if count == 5:
+            start = places(1)
+    assert shown == [[1], [2], [3], [4], [5], list(range(7, 14))]
+    pulled = places(1)
+    step(1, 7)
+    assert lines(1) == list(range(7, 17))
+    pushed = places(1)
+    pulls = first_epoch(start, n_epochs=1, negative_sample_rate=0)
+    # the package fits the start into its box once more, which rounds
+    np.testing.assert_allclose(pulled, pulls, atol=1e-3)
+    np.testing.assert_allclose(pushed, first_epoch(start, n_epochs=100), atol=1e-3)
+    one.picture(f"steps-{where}")
+    for number, last in ((1, 19), (2, 25), (3, 21)):
+        part = page.locator(f"[data-algorithm='{number}']")
+        part.locator("button[name=run]").click()
+        page.wait_for_function(f"document.querySelector('[data-algorithm=\"{number}\"]').steps.done", timeout=60_000)
+        assert lines(number) == [last]
+        assert vicinal.quality.trustworthiness(rows, places(number), n_neighbors=10) > 0.9
+        part.scroll_into_view_if_needed()
+        one.picture(f"steps-{where}-{number}")
+    part.locator("button[name=again]").click()
+    assert lines(3) == []
+    step(3, 1)
+    assert lines(3) == [1, 2]
+    width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(width) <= 1
 
 
 def test_interactive_page_is_embedded(visit: Any) -> None:

@@ -108,7 +108,7 @@ export class Engine {
 
   private async guarded<T>(work: (worker: VicinalWorker) => Promise<T>): Promise<T> {
     this.stopping = new AbortController();
-    const worker = await (this.worker ??= this.start());
+    const worker = await (this.worker ??= startWorker(this.program, this.core));
     try {
       return await work(worker);
     } catch (error) {
@@ -118,15 +118,16 @@ export class Engine {
       throw error;
     }
   }
+}
 
-  private async start(): Promise<VicinalWorker> {
-    const [program, core] = await Promise.all([this.program(), this.core()]);
-    const address = URL.createObjectURL(new Blob([program], { type: "text/javascript" }));
-    try {
-      return await VicinalWorker.start(new Worker(address), core);
-    } finally {
-      URL.revokeObjectURL(address);
-    }
+/** Starts the core in a worker, from the text of its program and the bytes of the module. */
+export async function startWorker(program: () => Promise<ArrayBuffer>, core: () => Promise<ArrayBuffer>): Promise<VicinalWorker> {
+  const [text, bytes] = await Promise.all([program(), core()]);
+  const address = URL.createObjectURL(new Blob([text], { type: "text/javascript" }));
+  try {
+    return await VicinalWorker.start(new Worker(address), bytes);
+  } finally {
+    URL.revokeObjectURL(address);
   }
 }
 

@@ -1,10 +1,12 @@
-// The manual's page with sliders: the compiled core lays out a small data set again whenever a slider moves.
-import { inflate } from "./data";
+// The manual's page with sliders: the compiled core lays out a small data set again whenever a slider moves. The script
+// also runs the page with the survey's algorithms.
+import { showAlgorithms } from "./algorithms";
+import { fromBase64, inflate } from "./data";
 import { Engine, type Fixed, type Method, type Reached, type Settings } from "./engine";
 import { turnOnto } from "./turning";
 
-/** What the page loads: the core, its worker, and the data sets; written by docs/extensions/site_data.py. */
-interface Given {
+/** What both pages load: the core, its worker, and the data sets; written by docs/extensions/site_data.py. */
+export interface Given {
   core: string;
   worker: string;
   fixed: Fixed;
@@ -12,10 +14,6 @@ interface Given {
 }
 
 const POINT = 2.6;
-
-function fromBase64(text: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
-}
 
 class SliderMap {
   /** Places of the last frame [rows, 2], turned onto those of the map before. */
@@ -147,6 +145,8 @@ class SliderMap {
   }
 }
 
+const given = (window as unknown as { sliderData: Given }).sliderData;
 for (const root of document.querySelectorAll<HTMLElement>(".slider-map[data-core]")) {
-  Object.assign(root, { map: new SliderMap(root, (window as unknown as { sliderData: Given }).sliderData) });
+  Object.assign(root, { map: new SliderMap(root, given) });
 }
+showAlgorithms(given);
