@@ -32,7 +32,7 @@ TRAIN_ROWS, TEST_START, ALL_ROWS = 50_000, 60_000, 70_000
 VOTERS, SILHOUETTE_ROWS, WHITE = 5, 10_000, 255.0
 RING_ROWS, RING_RADIUS, RING_WIDTH, RING_SEED = 1000, 4.0, 0.5, 3
 IMAGES = ("fashion", "mnist")
-PROJECTIONS, NETWORKS = ("vicinal t-SNE", "vicinal", "umap-learn"), ("vicinal Parametric",)
+PROJECTIONS, NETWORKS = ("vicinal t-SNE", "vicinal"), ("vicinal Parametric",)
 # The system, and the options that give it a decoder.
 DECODERS: dict[str, tuple[str, dict[str, Any]]] = {
     "inverse_transform": ("vicinal", {}),

@@ -20,9 +20,9 @@ class Figure:
     key: str
     smaller_is_better: bool = False
 
-    def found(self, documents: Documents, system: str) -> float | None:
-        """Return what was measured of a system in the way of the paper."""
-        return mean(select(documents, "published", part=self.part, case=self.data, system=system), self.key)
+    def ours(self, documents: Documents) -> float | None:
+        records = select(documents, "published", part=self.part, case=self.data, system=self.method)
+        return mean(records, self.key)
 
 
 SAINBURG = "Sainburg, McInnes and Gentner 2021"
@@ -31,8 +31,6 @@ NARAYAN = "Narayan, Berger and Cho 2021"
 KO = "Ko, Jo and Seo 2020"
 METHODS = {"vicinal t-SNE": "t-SNE", "vicinal": "UMAP", "vicinal Parametric": "parametric UMAP"}
 PARTS = {"vicinal Parametric": "networks"}
-# Measured in the same way, because papers leave details open.
-PEERS = {"vicinal": "umap-learn"}
 MEASURES = {
     "trustworthiness": "trustworthiness",
     "accuracy_5nn": "5-NN accuracy of test rows",
@@ -75,16 +73,13 @@ EQUAL = 0.005
 
 
 def published_lines(documents: Documents) -> list[list[str]]:
-    """Return the lines of the table: paper, what, data, method, published, ours, the verdict, and umap-learn."""
-    lines = [["paper", "what", "data", "method", "published", "ours", "", "umap-learn, measured here"]]
+    """Return the lines of the table: paper, what, data, method, published, ours, and the verdict."""
+    lines = [["paper", "what", "data", "method", "published", "ours", ""]]
     for figure in FIGURES:
-        ours = figure.found(documents, figure.method)
+        ours = figure.ours(documents)
         names = [NAMES.get(name, name) for name in (figure.data, figure.method)]
         shown = "not measured" if ours is None else f"{ours:.4f}"
-        peer = PEERS.get(figure.method, "")
-        theirs = figure.found(documents, peer)
-        beside = "" if theirs is None else f"{theirs:.4f}"
-        lines.append([figure.paper, figure.what, *names, f"{figure.value:.4f}", shown, judge(figure, ours), beside])
+        lines.append([figure.paper, figure.what, *names, f"{figure.value:.4f}", shown, judge(figure, ours)])
     for key, (what, value) in RING.items():
         ours = mean(select(documents, "published", part="ring"), key)
         shown = "not measured" if ours is None else f"{ours:.4f}"
@@ -97,7 +92,6 @@ def published_lines(documents: Documents) -> list[list[str]]:
                 f"{value:.4f}",
                 shown,
                 "equal" if ours and abs(ours - value) < 1e-4 else "differs",
-                "",
             ]
         )
     return lines + progressive_lines(documents)
@@ -125,13 +119,11 @@ def progressive_lines(documents: Documents) -> list[list[str]]:
         ratio = f"{first:.2f} s of {whole:.1f} s: 1/{whole / first:.0f}"
         theirs = f"{KO_FIRST} s of {KO_WHOLE} s: 1/{KO_WHOLE / KO_FIRST:.0f}"
         found = "better" if first / whole < KO_FIRST / KO_WHOLE else "worse"
-        lines.append(
-            [KO, "first map, share of a whole fit", "Fashion-MNIST", "progressive UMAP", theirs, ratio, found, ""]
-        )
+        lines.append([KO, "first map, share of a whole fit", "Fashion-MNIST", "progressive UMAP", theirs, ratio, found])
     if costs[0] and costs[1]:
         more = costs[0] / costs[1]
         found = "better" if more < KO_COST else "worse"
-        row = [f"{KO_COST - 1:+.0%}", f"{more - 1:+.1%}", found, ""]
+        row = [f"{KO_COST - 1:+.0%}", f"{more - 1:+.1%}", found]
         lines.append([KO, "final cost, against UMAP's", "Fashion-MNIST", "progressive UMAP", *row])
     return lines
 
