@@ -146,6 +146,19 @@ def test_a_second_writer_is_refused(atlas: Atlas) -> None:
     assert atlas.refresh().version == 2
 
 
+def test_a_version_that_cannot_be_read_leaves_the_one_before(atlas: Atlas) -> None:
+    reopened(atlas).append(NEW)
+    newest = atlas._folder.manifest(atlas._folder.head())
+    piece = atlas._folder.object(newest.pieces[-1])
+    content, before = piece.read_bytes(), atlas.embedding.tobytes()
+    piece.unlink()
+    with pytest.raises(FileNotFoundError):
+        atlas.refresh()
+    assert (atlas.version, atlas.embedding.tobytes()) == (1, before)
+    piece.write_bytes(content)
+    assert atlas.refresh().version == 2
+
+
 def test_a_writer_continues_from_what_another_one_wrote(atlas: Atlas) -> None:
     reopened(atlas).append(NEW)
     atlas.append(NEW + 0.5)

@@ -177,9 +177,10 @@ class Atlas:
         return cls(folder, folder.head())
 
     def _load(self, head: Head) -> None:
-        """Read the newest version; its model is read when it is needed."""
-        self._head, self._manifest = head, self._folder.manifest(head)
-        self._placed, self._entries = self._read(self._manifest)
+        """Read the newest version, or change nothing if that fails; its model is read when it is needed."""
+        manifest = self._folder.manifest(head)
+        self._placed, self._entries = self._read(manifest)
+        self._head, self._manifest = head, manifest
         self._model: Any = None
 
     def _read(self, manifest: Manifest) -> tuple[Placed, Entries]:

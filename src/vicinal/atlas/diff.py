@@ -54,7 +54,7 @@ class MapVersion:
     Parameters
     ----------
     title : str
-        What the version is called on the page.
+        Title of the version on the page.
     places : array of shape (n_rows, 2) or (n_rows, 3)
         The map.
     ids : array-like of shape (n_rows,)

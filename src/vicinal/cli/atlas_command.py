@@ -294,7 +294,7 @@ def columns_of(table: DataTable) -> dict[str, list[Any]] | None:
 
 
 def given_ids(atlas: Atlas, text: str | None, file: Path | None, option: str) -> list[Any] | None:
-    """Return ids from an option or from a file with one per line, in the type of those of the atlas."""
+    """Return ids from an option or from a file with one per line, as numbers if the ids of the atlas are numbers."""
     if text is not None and file is not None:
         raise ValueError(f"{option} and {option}-from cannot be used together")
     if file is not None:

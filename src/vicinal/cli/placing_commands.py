@@ -151,7 +151,7 @@ def _write(outputs: OutputFiles, result: FitResult, old: NDArray[np.float32], ta
 
 
 def _after_old_rows(column: Column, n: int) -> Column:
-    """Return a column of new rows after ``n`` rows of which the model keeps no columns."""
+    """Return a column of new rows, preceded by ``n`` entries for the rows of the model."""
     import numpy as np
 
     values = np.asarray(column.values)

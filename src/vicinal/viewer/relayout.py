@@ -25,7 +25,7 @@ from vicinal.viewer.packing import Packed, byte_planes, compressed, row_bytes
 
 # Neighbors of a row that travel unless a number is asked for: t-SNE and LargeVis search three times their perplexity.
 MOST_NEIGHBORS = 30
-# What a layout needs and a fit of another method does not have.
+# Parameters that a layout needs and that fits of other methods lack.
 DEFAULTS: dict[str, Any] = {
     "n_neighbors": 15,
     "min_dist": 0.1,
