@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from release import read_result
 
 Record = dict[str, Any]
 CASES = {
@@ -63,7 +64,10 @@ def table(head: tuple[str, ...], lines: list[list[str]]) -> list[str]:
 
 def areas_table(results: Path) -> list[str]:
     """Return the tables in Markdown: agreement with classes, time and predictions, words of the names of texts."""
-    records = {one["case"]: one for one in json.loads((results / "clusters.json").read_text())["records"]}
+    found = read_result(results / "clusters.json")
+    if found is None:
+        return ["The figures of this release have not been measured yet."]
+    records = {one["case"]: one for one in found["records"]}
     measured = [records[case] for case in CASES if "layers" in records.get(case, {})]
     lines = table(HEAD, [case_line(record) for record in measured])
     lines += table(USE_HEAD, [use_line(record) for record in measured])

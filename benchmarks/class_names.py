@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import json
 import shutil
 import tempfile
 import zipfile
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from datasets import open_dataset, read_member
-from machine import describe_machine
+from machine import save_cases
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from playwright.sync_api import sync_playwright
@@ -134,11 +133,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default="all", choices=("all", *CASES))
     cases = parser.parse_args().cases
     records = [measure(case) for case in (CASES if "all" in cases else cases)]
-    known = json.loads(RESULTS.read_text())["records"] if RESULTS.exists() else []
-    records = [one for one in known if one["case"] not in {new["case"] for new in records}] + records
-    text = json.dumps({"suite": "class_names", "machine": describe_machine(), "records": records}, indent=1) + "\n"
-    RESULTS.write_text(text)
-    print(text)
+    print(save_cases(RESULTS, records))
 
 
 if __name__ == "__main__":

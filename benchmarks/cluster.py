@@ -148,10 +148,12 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, help="of rows and maps, kept for further calls")
     given = parser.parse_args()
     from machine import describe_machine
+    from release import measured_code
 
     with tempfile.TemporaryDirectory() as scratch:
         run = Run(given.directory or Path(scratch), given.rows, given.epochs, time.perf_counter() + given.seconds)
-        document = {"suite": "cluster", "description": cluster.__doc__, "machine": describe_machine()}
+        document = {"suite": "cluster", "description": cluster.__doc__}
+        document |= {"code": measured_code(), "machine": describe_machine()}
 
         def write(records: list[dict[str, Any]]) -> None:
             given.out.write_text(json.dumps(document | {"records": records}, indent=1) + "\n")

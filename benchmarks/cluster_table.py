@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
 from typing import Any
+
+from release import read_result
 
 Record = dict[str, Any]
 Line = tuple[str, str, str, bool]
@@ -90,10 +91,9 @@ def cluster_lines(records: list[Record]) -> list[Line]:
 
 def cluster_section(results: Path) -> list[str]:
     """Return the section, or nothing if there are no results."""
-    file = results / "cluster.json"
-    if not file.is_file():
+    found = read_result(results / "cluster.json")
+    if found is None:
         return []
-    found = json.loads(file.read_text())
     machine = found["machine"]
     lines = [
         f"| {what} | {value} | {limit} | {'yes' if met else 'no'} |"

@@ -20,8 +20,9 @@ from typing import Any
 
 import numpy as np
 from datasets import open_dataset
-from machine import describe_machine
+from machine import save_cases
 from numpy.typing import NDArray
+from release import read_result
 from sklearn.metrics import adjusted_mutual_info_score, adjusted_rand_score
 
 import vicinal
@@ -234,11 +235,10 @@ def main() -> None:
         times(read("digits")[0])
     rows = {case: read(case)[0] for case in cases} if given.times else {}
     for case in cases:
-        known = json.loads(RESULTS.read_text())["records"] if RESULTS.exists() else []
+        known = (read_result(RESULTS) or {"records": []})["records"]
         before = next((one for one in known if one["case"] == case), {"case": case})
         record = before | {"times": times(rows[case])} if given.times else before | measure(case, given.peers)
-        known = [one for one in known if one["case"] != case] + [record]
-        RESULTS.write_text(json.dumps({"machine": describe_machine(), "records": known}, indent=1) + "\n")
+        save_cases(RESULTS, [record])
         print(json.dumps(record, indent=1), flush=True)
 
 

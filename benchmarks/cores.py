@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from release import measured_code
 from shapes import mixture
 
 from vicinal import UMAP, fit_ab
@@ -54,7 +55,8 @@ def main() -> None:
     parser.add_argument("--mixture", type=int, nargs=3, action="append", default=[])
     parser.add_argument("--repeats", type=int, default=2)
     arguments = parser.parse_args()
-    found: dict[str, Any] = {"machine": platform.processor() or platform.machine(), "data": {}}
+    machine = platform.processor() or platform.machine()
+    found: dict[str, Any] = {"code": measured_code(), "machine": machine, "data": {}}
     data = {} if arguments.rows is None else {arguments.rows.stem: arguments.rows}
     for name, path in data.items():
         with np.load(path) as file:

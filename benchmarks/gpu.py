@@ -33,6 +33,7 @@ import cupy as cp
 import numpy as np
 from gpu_bits import bits, same_bits
 from gpu_table import bars
+from release import measured_code
 
 import vicinal
 from vicinal import Neighbors
@@ -368,7 +369,8 @@ def main() -> int:
     parser.add_argument("--commit", help="the commit that is measured, for the record")
     options = parser.parse_args(namespace=OPTIONS)
     begin = time.perf_counter()
-    RESULTS["commit"], RESULTS["machine"] = options.commit, machine()
+    code = measured_code()
+    RESULTS["code"], RESULTS["machine"] = code | {"commit": options.commit or code["commit"]}, machine()
     failed = 0
     for name in options.parts.split(","):
         spent = time.perf_counter() - begin

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+
+from release import read_result
 
 # Parts of gpu.py that fit rows: name, what is fitted, and the limits in seconds for rows on the device and on the host.
 FITS = {
@@ -212,10 +213,9 @@ def all_equal(value: Any) -> bool:
 
 def gpu_section(results: Path) -> list[str]:
     """Return the section, or nothing if there are no results."""
-    file = results / "gpu.json"
-    if not file.is_file():
+    found = read_result(results / "gpu.json")
+    if found is None:
         return []
-    found = json.loads(file.read_text())
     machine = found["machine"]
     lines = [
         "## On a GPU",

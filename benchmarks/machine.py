@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from driver import Driver
+from release import measured_code, read_result
 from systems import SYSTEMS
 
 LIST_VERSIONS = """
@@ -69,12 +70,29 @@ def describe_run(
     name: str, suite: Callable[[Driver], Any], driver: Driver, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return what is written about a suite: its description, where it ran, and its records."""
+    versions = installed_versions(driver.interpreters)
     return {
         "suite": name,
         "description": (suite.__doc__ or "").strip(),
+        "code": measured_code(versions["own"]["vicinal"]),
         "machine": describe_machine(),
-        "versions": installed_versions(driver.interpreters),
+        "versions": versions,
         "repeats": driver.repeats,
         "size": driver.size,
         "records": records,
     }
+
+
+def save_result(file: Path, records: list[dict[str, Any]], **facts: Any) -> str:
+    """Write the result of a program that is no suite, and return its text."""
+    document = {"suite": file.stem, "code": measured_code(), "machine": describe_machine(), **facts, "records": records}
+    text = json.dumps(document, indent=1) + "\n"
+    file.write_text(text)
+    return text
+
+
+def save_cases(file: Path, records: list[dict[str, Any]]) -> str:
+    """Write records in place of those of the same cases. Other cases stay if they are of this release."""
+    known = (read_result(file) or {"records": []})["records"]
+    cases = {record["case"] for record in records}
+    return save_result(file, [one for one in known if one["case"] not in cases] + records)

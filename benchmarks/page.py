@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from machine import describe_machine
 from playwright.sync_api import Page, sync_playwright
+from release import measured_code
 
 from vicinal import viewer
 
@@ -96,6 +97,7 @@ def main() -> None:
     document = {
         "suite": "page",
         "points": arguments.points,
+        "code": measured_code(),
         "machine": describe_machine(),
         "records": measure(arguments.points, arguments.repeats),
     }

@@ -10,7 +10,6 @@ reader waits, from the click to the last position, with the drawing of the map w
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from datasets import open_dataset
-from machine import describe_machine
+from machine import save_cases
 from playwright.sync_api import Page, sync_playwright
 
 import vicinal
@@ -120,10 +119,7 @@ def main() -> None:
     parser.add_argument("cases", nargs="*", default="all", choices=("all", *CASES))
     cases = parser.parse_args().cases
     records = measure(list(CASES if "all" in cases else cases))
-    known = json.loads(RESULTS.read_text())["records"] if RESULTS.exists() else []
-    records = [one for one in known if one["case"] not in {new["case"] for new in records}] + records
-    text = json.dumps({"suite": "page_layout", "machine": describe_machine(), "records": records}, indent=1) + "\n"
-    RESULTS.write_text(text)
+    save_cases(RESULTS, records)
 
 
 if __name__ == "__main__":

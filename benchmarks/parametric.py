@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from datasets import open_dataset
 from machine import describe_machine
+from release import measured_code, read_result
 from scipy.spatial import cKDTree
 from score import majority, map_neighbors, sample_rows, trustworthiness
 
@@ -166,8 +167,8 @@ def main() -> None:
     parser.add_argument("--peer-python", type=Path, default=HERE.parent / ".venv-bench" / "bin" / "python")
     parser.add_argument("--out", type=Path, default=HERE / "results" / "parametric.json")
     arguments = parser.parse_args()
-    document = json.loads(arguments.out.read_text()) if arguments.out.exists() else {"records": {}}
-    document |= {"suite": "parametric", "machine": describe_machine()}
+    document = read_result(arguments.out) or {"records": {}}
+    document |= {"suite": "parametric", "code": measured_code(), "machine": describe_machine()}
     for name in arguments.tasks or TASKS:
         document["records"][name] = {"bar": TASKS[name].__doc__, **TASKS[name](arguments)}
         print(name, json.dumps(document["records"][name], indent=1), flush=True)

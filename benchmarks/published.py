@@ -23,6 +23,7 @@ from datasets import CACHE, open_dataset
 from driver import Driver
 from machine import describe_run
 from optimum import score_trust
+from release import read_result
 from score import RadiusCorrelation, score_transform
 from suites import FIRST_SEED, Record, fit_once
 
@@ -151,7 +152,7 @@ def main() -> None:
     driver = Driver(interpreters, CACHE / f"scratch-{'-'.join(arguments.parts)}", 1, None, RESULTS.parent)
     for name in arguments.parts:
         new = [record | {"part": name} for record in PARTS[name](driver)]
-        known = json.loads(RESULTS.read_text())["records"] if RESULTS.exists() else []
+        known = (read_result(RESULTS) or {"records": []})["records"]
         records = [record for record in known if record["part"] != name] + new
         document = describe_run("published", published, driver, records)
         RESULTS.write_text(json.dumps(document, indent=1) + "\n")

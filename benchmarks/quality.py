@@ -27,6 +27,7 @@ from datasets import CACHE, Dataset, open_dataset
 from driver import Driver
 from machine import describe_run, installed_versions
 from quality_table import compare_systems, draw_maps, rows_of_means
+from release import read_result
 from score import SampledLoss, score_embedding, seed_agreement
 from suites import FIRST_SEED, Record
 from systems import SYSTEMS
@@ -210,7 +211,9 @@ def save_records(driver: Driver, new: list[Record]) -> None:
     """Replace the saved records of the same data and systems."""
     document = describe_run("quality", quality, driver, [])
     replaced = {identity(r)[:3] for r in new}
-    kept = [r for r in read_records(RESULTS) if identity(r)[:3] not in replaced]
+    current = read_result(RESULTS) is not None  # otherwise our own records are of an earlier version
+    kept = [r for r in read_records(RESULTS) if current or r["system"] in PEERS]
+    kept = [r for r in kept if identity(r)[:3] not in replaced]
     document["records"] = sort_records(kept + new)
     unfinished = RESULTS.with_suffix(".partial")
     unfinished.write_text(json.dumps(document, indent=1) + "\n")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from machine import describe_machine
+from machine import save_result
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
@@ -190,7 +190,7 @@ def main() -> None:
     cells = single_cells()
     if cells is not None:
         records.append(plain_kind("pbmc68k_reduced", cells, 42))
-    RESULTS.write_text(json.dumps({"machine": describe_machine(), "records": records}, indent=1) + "\n")
+    save_result(RESULTS, records)
     for one in records:
         print(json.dumps(one))
 

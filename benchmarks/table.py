@@ -28,6 +28,7 @@ from gpu_table import gpu_section
 from published_table import published_section
 from quality_table import quality_section, suite_bars
 from readme import write_readme
+from release import read_result
 from wasm_table import wasm_section
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES
@@ -38,9 +39,9 @@ SCALING = {"neighbors": 9, "layout": 10, "fit": 8}
 
 
 def read_documents(results: Path) -> Documents:
-    """Read the results of the suites; other files in the folder belong to other scripts."""
-    files = [results / f"{name}.json" for name in SECTIONS]
-    return {file.stem: json.loads(file.read_text()) for file in files if file.is_file()}
+    """Read the results of the suites that are shown; other files in the folder belong to other scripts."""
+    found = {name: read_result(results / f"{name}.json") for name in SECTIONS}
+    return {name: document for name, document in found.items() if document is not None}
 
 
 def rows(head: Iterable[str], lines: Iterable[Iterable[str]]) -> list[str]:
@@ -387,10 +388,9 @@ SECTIONS = {
 
 def cores_section(results: Path) -> list[str]:
     """Return the section about one and 16 threads, from the raw results of cores.py, if there are any."""
-    file = results / "cores.json"
-    if not file.is_file():
+    found = read_result(results / "cores.json")
+    if found is None:
         return []
-    found = json.loads(file.read_text())
     lines, scaling = [], []
     for name, one in found["data"].items():
         for threads, times in one["threads"].items():
@@ -428,6 +428,17 @@ def versions_of(documents: Iterable[Record]) -> list[str]:
     ]
 
 
+def code_of(documents: Documents) -> list[str]:
+    """Return which version and commits were measured, and which suites were not."""
+    commits: dict[str, list[str]] = {}
+    for name, document in documents.items():
+        commits.setdefault(document["code"]["commit"], []).append(name)
+    measured = "; ".join(f"{commit}: {', '.join(names)}" for commit, names in commits.items())
+    missing = ", ".join(name for name in SECTIONS if name not in documents)
+    lines = [f"All figures are of vicinal {RELEASE}. Commits and what was measured at them: {measured}."]
+    return lines + ([f"Not measured with this version: {missing}."] if missing else [])
+
+
 def heading(documents: Documents) -> list[str]:
     machines: dict[str, list[Record]] = {}
     for document in documents.values():
@@ -436,6 +447,7 @@ def heading(documents: Documents) -> list[str]:
         "# Results",
         "",
         "Written by `benchmarks/table.py` from the raw results in `benchmarks/results/`.",
+        *code_of(documents),
         "Numbers are medians over the repeats (quality: means).",
         "Systems took turns: ratios are comparable between runs, times are not.",
         "The compiler caches of the other libraries were filled by an earlier run.",

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 from machine import describe_machine
+from release import measured_code
 from wasm_table import COLUMNS, LARGE, ROWS, SELECTED
 
 HERE = Path(__file__).resolve().parent
@@ -89,6 +90,7 @@ def main() -> None:
         records += [layout(n, Path(folder) / str(n)) for n in (SELECTED, LARGE)]
     document = {
         "suite": "wasm",
+        "code": measured_code(),
         "machine": describe_machine(),
         "umap_js": UMAP_JS,
         "repeats": arguments.repeats,

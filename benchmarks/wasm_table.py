@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import statistics
 from pathlib import Path
 
 from bars import seconds
+from release import read_result
 
 ROWS, COLUMNS = 10_000, 50
 SELECTED, LARGE = 2_000, 70_000
@@ -16,10 +16,9 @@ NATIVE_TIMES, UMAP_JS_SHARE, SELECTED_SECONDS, MOST_MEMORY, MOST_MODULE = 4.0, 0
 
 def wasm_section(results: Path) -> list[str]:
     """Return the section of RESULTS.md, or nothing if there are no results."""
-    file = results / "wasm.json"
-    if not file.is_file():
+    found = read_result(results / "wasm.json")
+    if found is None:
         return []
-    found = json.loads(file.read_text())
     machine, records = found["machine"], found["records"]
 
     def middle(system: str, what: str, rows: int = ROWS) -> float:
