@@ -7,15 +7,17 @@ package needs no change here.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 from pathlib import Path
 from types import ModuleType
-from typing import Any
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING, Any
 
 import vicinal
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 # Headings of the index, in the order of the packages.
 GROUPS = {
@@ -42,8 +44,19 @@ MODULES = {
     "tl": "Maps of the cells of an AnnData.",
     "umap_": "umap-learn's module-level functions.",
 }
-# Methods that one part of the package offers to another.
-INTERNAL = {"add_memory", "adopt_map", "executor", "check_new_rows", "from_checked", "insert_checked", "check"}
+# Public modules that may change in any minor release (docs/guides/stability.md).
+EXPERIMENTAL = {"pipeline"}
+EXPERIMENTAL_NOTE = (
+    ".. note::\n\n   This module is experimental: it may change in any minor release, without a warning before.\n"
+    "   See :doc:`/guides/stability`.\n\n"
+)
+# Methods and properties that one part of the package offers to another.
+INTERNAL = {
+    *("add_input_and_fit", "add_memory", "adopt", "adopt_map", "anywhere", "array", "at", "check", "check_new_rows"),
+    *("distances_of", "executor", "from_checked", "held", "in_memory", "insert_checked", "learned", "local_map", "on"),
+    *("place", "relative", "renumbered", "reserve", "rows_of", "table_of", "to_known_rows", "weighing_tails"),
+    *("with_firings", "with_model", "without_edges", "without_result"),
+}
 
 
 def is_ours(value: Any) -> bool:
@@ -58,6 +71,17 @@ def methods_of(cls: type) -> list[str]:
         if name.startswith("_") or name in INTERNAL or function is None or inspect.isclass(value):
             continue
         if is_ours(function) and inspect.getdoc(value):
+            names.append(name)
+    return names
+
+
+def properties_of(cls: type) -> list[str]:
+    """Return the documented public properties of a class that this package defines, in alphabetical order."""
+    names = []
+    for name, value in inspect.getmembers_static(cls):
+        function = getattr(value, "fget", None) or getattr(value, "func", None)
+        is_property = isinstance(value, (property, functools.cached_property))
+        if is_property and not name.startswith("_") and name not in INTERNAL and is_ours(function) and value.__doc__:
             names.append(name)
     return names
 
@@ -87,6 +111,9 @@ def name_page(module: str, name: str, value: Any, line: str = "=") -> str:
     if not inspect.isclass(value):
         return text + f".. autofunction:: {name}\n\n"
     text += f".. autoclass:: {name}\n\n"
+    properties = properties_of(value)
+    if properties:
+        text += ".. rubric:: Properties\n\n" + "".join(f".. autoproperty:: {name}.{one}\n\n" for one in properties)
     methods = [] if issubclass(value, Exception) else methods_of(value)
     if methods:
         text += ".. rubric:: Methods\n\n" + "".join(f".. automethod:: {name}.{method}\n\n" for method in methods)
@@ -117,7 +144,9 @@ def write_reference(app: Sphinx) -> None:
         page(name, name_page("vicinal", name, value) + gallery)
     for name in MODULES:
         module = importlib.import_module(f"vicinal.{vicinal._MODULES[name]}")
-        text = f".. _module-{name}:\n\n" + heading(f"vicinal.{name}") + f".. automodule:: {module.__name__}\n\n"
+        text = f".. _module-{name}:\n\n" + heading(f"vicinal.{name}")
+        text += EXPERIMENTAL_NOTE if name in EXPERIMENTAL else ""
+        text += f".. automodule:: {module.__name__}\n\n"
         for public in public_names(module):
             value = getattr(module, public)
             if public in vicinal.__all__ and getattr(vicinal, public) is value:
@@ -144,7 +173,8 @@ def index_page(groups: dict[str, list[str]]) -> str:
             text += ".. toctree::\n   :hidden:\n\n" + "".join(f"   {name} <api/{name}>\n" for name in names) + "\n"
     text += heading("Modules", "-") + ".. list-table::\n   :widths: 25 75\n\n"
     for name, sentence in MODULES.items():
-        text += f"   * - :ref:`vicinal.{name} <module-{name}>`\n     - {sentence}\n"
+        mark = " Experimental." if name in EXPERIMENTAL else ""
+        text += f"   * - :ref:`vicinal.{name} <module-{name}>`\n     - {sentence}{mark}\n"
     text += "\n.. toctree::\n   :hidden:\n\n"
     return text + "".join(f"   vicinal.{name} <api/module-{name}>\n" for name in MODULES)
 

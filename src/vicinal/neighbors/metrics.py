@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 from vicinal.backends import cpu
 from vicinal.runtime.constraints import InvalidParameterError
 
+# The public part; other functions serve the rest of the package.
+__all__ = ["ALIASES", "METRICS", "allows_nan", "canonical_metric", "check_metric"]
+
 # An array of one of the ROW_TYPES, or a CSR matrix or array of float32 of SciPy, which has no type hints.
 Rows: TypeAlias = Any
 Keywords: TypeAlias = Mapping[str, Any]

@@ -11,3 +11,16 @@ from vicinal.quality.reliability import Reliability as Reliability
 from vicinal.quality.reliability import TornEdges as TornEdges
 from vicinal.quality.report import QualityReport as QualityReport
 from vicinal.quality.report import report as report
+
+__all__ = [
+    "QualityReport",
+    "Reliability",
+    "TornEdges",
+    "continuity",
+    "distance_correlation",
+    "knn_accuracy",
+    "local_scores",
+    "neighbor_recall",
+    "report",
+    "trustworthiness",
+]

@@ -49,6 +49,22 @@ from vicinal.layout.forces import Kernel
 from vicinal.layout.schedule import Schedule
 from vicinal.runtime.progress import LAYOUT
 
+__all__ = [
+    "History",
+    "Loss",
+    "cross_entropy",
+    "density_correlation",
+    "density_cost",
+    "effective_loss",
+    "embedded_log_radii",
+    "expected_gradient",
+    "kl_divergence",
+    "negative_log_likelihood",
+    "radius_power_law",
+    "reduced_cross_entropy",
+    "stated_gradient",
+]
+
 # The exact sum over 70,000 rows takes a few seconds on two cores; the time grows with the square of the rows.
 EXACT_ROWS, SAMPLES = 100_000, 256
 GROUP = 16  # partners are drawn in groups of this size
