@@ -2,7 +2,7 @@
 
     python benchmarks/cluster_model.py
 
-The tables are those of docs/guides/cluster.md. Rows of 64 columns, 15 neighbors, 800 sweeps, one core per worker.
+Rows of 64 columns, 15 neighbors, 800 sweeps, one core per worker.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ from release import measured_code
 RESULTS = Path(__file__).resolve().parent / "results" / "instructions.json"
 GROWTH = 0.05
 LEVEL = "v3"
-ROWS, COLUMNS, CLUSTERS, EPOCHS, NEW_ROWS = 7_000, 32, 40, 20, 200
+ROWS, COLUMNS, CLUSTERS, EPOCHS, NEW_ROWS = 3_000, 32, 20, 10, 200
 # Valgrind's client requests are C macros, so a library of three functions is compiled beside the counts.
 MARKS = """
 #include <valgrind/callgrind.h>
@@ -57,11 +57,11 @@ def stages() -> dict[str, Callable[[], object]]:
     model = vicinal.UMAP(n_epochs=EPOCHS, random_state=0, n_jobs=1).fit(rows)
 
     def layout() -> None:
-        vicinal.Layout(graph, start, vicinal.fit_ab(min_dist=0.1), vicinal.Schedule(EPOCHS), n_jobs=1).run()
+        vicinal.Layout(graph, start, vicinal.fit_ab(min_dist=0.1), vicinal.Schedule(EPOCHS), n_jobs=1).step(EPOCHS)
 
     return {
         "neighbors": lambda: vicinal.find_neighbors(rows, method="approximate", n_jobs=1),
-        "exact neighbors": lambda: vicinal.find_neighbors(rows[: ROWS // 4], method="exact", n_jobs=1),
+        "exact neighbors": lambda: vicinal.find_neighbors(rows[: ROWS // 2], method="exact", n_jobs=1),
         "graph": lambda: vicinal.fuzzy_graph(neighbors, n_jobs=1),
         "layout": layout,
         "transform": lambda: model.transform(unseen),
@@ -127,9 +127,9 @@ def record(document: dict[str, Any], where: str, counts: dict[str, int], reason:
     grown = grown_stages(counts, before)
     if grown and not reason:
         raise SystemExit(f"{', '.join(grown)}: more than {GROWTH:.0%} above the recorded count; give a --reason")
+    today = date.today().isoformat()
     reasons = [
-        {"date": date.today().isoformat(), "stage": name, "from": before[name], "to": counts[name], "reason": reason}
-        for name in grown
+        {"date": today, "stage": name, "from": before[name], "to": counts[name], "reason": reason} for name in grown
     ]
     return {
         "suite": "instructions",

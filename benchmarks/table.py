@@ -28,7 +28,7 @@ from gpu_table import gpu_section
 from published_table import published_section
 from quality_table import quality_section, suite_bars
 from readme import write_readme
-from release import read_result
+from release import RELEASE, read_result
 from wasm_table import wasm_section
 
 QUALITY_COLUMNS = QUALITY_NAMES | OTHER_QUALITY_NAMES

@@ -41,7 +41,7 @@ extensions = [
 QUICK = os.environ.get("VICINAL_DOCS") == "quick"
 
 # Sections of the gallery, in their order.
-GALLERY = ("first_maps", "labels", "over_time", "spaces", "reading", "large")
+GALLERY = ("first_maps", "labels", "over_time", "spaces", "reading")
 
 exclude_patterns = [
     *(

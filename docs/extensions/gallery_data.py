@@ -1,13 +1,8 @@
-"""Data of the gallery that comes neither with scikit-learn nor from a package.
-
-Files of docs/data and of Debian, and recorded results of benchmarks that need a GPU or a cluster.
-"""
+"""Data of the gallery that comes neither with scikit-learn nor from a package: files of docs/data and of Debian."""
 
 from __future__ import annotations
 
 import gzip
-import json
-import re
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -18,8 +13,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
 DATA = Path(__file__).parents[1] / "data"
-RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
-STAGES = ("neighbors", "graph", "initialize", "layout")
 FASHION_MNIST = Path("/usr/share/datasets/fashion-mnist")  # Debian's package dataset-fashion-mnist
 CLOTHES = ("T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 
@@ -50,25 +43,3 @@ def load_fashion(n: int) -> tuple[NDArray[np.float32], NDArray[Any]]:
 
 def has_fashion() -> bool:
     return (FASHION_MNIST / "train-images-idx3-ubyte.gz").exists()
-
-
-def recorded_gpu_fits() -> tuple[str, dict[str, dict[str, float]]]:
-    """Return the card, and seconds by stage of the last fit of each data set that lay on the GPU.
-
-    A part of the benchmark that failed, or that measured something else, is left out.
-    """
-    results = json.loads((RESULTS / "gpu.json").read_text())
-    fits = {}
-    for name, part in results.items():
-        records = part.get("device") if isinstance(part, dict) else None
-        if isinstance(records, list) and records and {*STAGES, "seconds", "recall"} <= set(records[-1]):
-            described = re.sub(r"-(\d+)M-(\d+)", r" \1,000,000 x \2", name)
-            fits[part.get("data", described)] = records[-1]
-    return results["machine"]["card"], fits
-
-
-def recorded_cluster_fits() -> list[dict[str, Any]]:
-    """Return the records of the local fit and of fits of Dask arrays, each with the scores of its map."""
-    records = json.loads((RESULTS / "cluster.json").read_text())["records"]
-    scores = {score["map"]: score for record in records for score in record.get("maps", ())}
-    return [record | {"quality": scores[record["case"]]} for record in records if record["case"] in scores]

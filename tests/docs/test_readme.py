@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -59,3 +60,39 @@ def test_readme_needs_all_of_its_results() -> None:
     del documents["memory"]
     with pytest.raises(LookupError, match="peak memory"):
         readme_block(documents)
+
+
+def test_results_of_other_versions_are_not_shown(tmp_path: Path) -> None:
+    from release import RELEASE, read_result
+
+    file = tmp_path / "fresh.json"
+    for document, shown in (
+        ({"code": {"version": RELEASE, "commit": "0"}, "records": []}, True),
+        ({"code": {"version": "0.1.0", "commit": "0"}, "records": []}, False),
+        ({"records": []}, False),
+        ([], False),
+    ):
+        file.write_text(json.dumps(document))
+        assert (read_result(file) is not None) == shown, document
+    assert read_result(tmp_path / "missing.json") is None
+
+
+def test_shown_results_are_those_of_this_release() -> None:
+    from release import RELEASE
+
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert version == RELEASE or "dev" in version, "set RELEASE in benchmarks/release.py, and measure"
+
+
+def test_more_instructions_need_a_reason() -> None:
+    from instructions import grown_stages, record
+
+    before = {"graph": 1000, "layout": 1000}
+    assert grown_stages({"graph": 1051, "layout": 1049, "new": 5}, before) == ["graph"]
+    document = {"counts": {"here": before}, "reasons": []}
+    with pytest.raises(SystemExit, match="graph"):
+        record(document, "here", {"graph": 1051, "layout": 1049}, None)
+    changed = record(document, "here", {"graph": 1051, "layout": 1049}, "exact sums")
+    assert changed["counts"] == {"here": {"graph": 1051, "layout": 1049}}
+    assert [(one["stage"], one["from"], one["to"]) for one in changed["reasons"]] == [("graph", 1000, 1051)]
+    assert record(document, "elsewhere", {"graph": 9000}, None)["counts"]["here"] == before
