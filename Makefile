@@ -10,7 +10,7 @@ SOURCES := pyproject.toml constraints.txt CMakeLists.txt $(shell find cpp -type 
 CXX_TESTS := $(patsubst tests/cpp/%.cpp,%,$(wildcard tests/cpp/*_tests.cpp))
 CXX_FILES := $(shell find cpp tests/cpp -name '*.[ch]pp')
 
-.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web wasm npm browser soak instructions wheel \
+.PHONY: demo test nightly docs docs-quick bench gpu clients lint format sanitize assertions tsan corrupted fuzz clean setup web wasm npm browser soak instructions wheel stranger \
     check-dist portable golden oldest pythons free-threaded
 
 setup: $(VENV)/.installed
@@ -209,6 +209,11 @@ check-dist:
 	$(WHEEL_VENV)/bin/check-wheel-contents dist/*.whl
 	set -e; for wheel in $$(ls dist/*-abi3-*.whl 2> /dev/null); do $(WHEEL_VENV)/bin/abi3audit --strict $$wheel; done
 	$(WHEEL_VENV)/bin/python tests/smoke/contents.py dist/*
+
+# The first ten minutes of a newcomer, who has only Python and the wheel: installation, first map, first page, questions.
+stranger:
+	@ls dist/*.whl > /dev/null 2>&1 || $(MAKE) wheel
+	$(PYTHON) tests/smoke/stranger.py dist
 
 # Other platforms, as far as this machine can compile for them and emulate them (tests/portable/run.py). As root on
 # Debian, what is missing is installed; a part whose tools are missing is skipped with the reason.
