@@ -33,6 +33,7 @@ PAGES = {
     "CONTRIBUTING.md": "internals/contributing",
     "CHANGELOG.md": "changelog",
     "SECURITY.md": "internals/security",
+    "RELEASING.md": "internals/releasing",
     "README.md": "index",
     "benchmarks/RESULTS.md": "benchmarks",
 }
