@@ -77,7 +77,7 @@ class Environment:
 def build_wheel() -> Path:
     """Call the build backend in the arm64 Python, so that tags and file names are those of its platform."""
     builder = Environment("builder")
-    run([*PIP, "--target", str(builder.site), "scikit-build-core", "nanobind"])
+    run([*PIP, "--target", str(builder.site), "scikit-build-core", "nanobind", "hatch-fancy-pypi-readme"])
     dist = FOLDER / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     dist.mkdir(parents=True)

@@ -63,8 +63,10 @@ def lacks_papers(wheel: zipfile.ZipFile) -> list[str]:
     missing = [name for name in papers if name not in wheel.namelist()]
     if missing:
         return missing
-    if f"\nLicense-Expression: {PROJECT['license']}\n" not in wheel.read(f"{folder}/METADATA").decode():
+    metadata = wheel.read(f"{folder}/METADATA").decode()
+    if f"\nLicense-Expression: {PROJECT['license']}\n" not in metadata:
         missing.append("the license expression")
+    missing += [f"an address for {link} in the README" for link in re.findall(r"\]\(((?!https://|#)[^)]*)\)", metadata)]
     bill = json.loads(wheel.read(papers[0]))
     if bill["metadata"]["component"]["version"] != PROJECT["version"]:
         missing.append("an SBOM of its version")
