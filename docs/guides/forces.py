@@ -16,6 +16,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 from numpy.typing import NDArray
+from pictures import shrink
 
 import vicinal
 from vicinal import Graph, Kernel, losses, plot, quality
@@ -82,6 +83,7 @@ def draw(path: str, data: Data, maps: dict[str, Map], columns: int) -> None:
         ax.set_ylim(*((low + high)[1] / 2 + half * np.array([-1, 1])))
         ax.set_title(title, fontsize=10, loc="left")
     figure.savefig(IMAGES / path, dpi=DPI)
+    shrink(IMAGES / path)
     plt.close(figure)
 
 
@@ -243,6 +245,7 @@ def histories(data: Data) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
     figure.savefig(IMAGES / f"forces-history-{data.name}.png", dpi=DPI)
+    shrink(IMAGES / f"forces-history-{data.name}.png")
     plt.close(figure)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from pictures import shrink
 from sklearn.datasets import load_digits
 
 import vicinal
@@ -30,6 +31,7 @@ def draw_digits() -> None:
     plot.reliability(model, ax=axes[1])
     plot.torn_edges(model, ax=axes[2])
     figure.savefig(IMAGES / "reliability-digits.png", dpi=80)
+    shrink(IMAGES / "reliability-digits.png")
     figure, axes = panels(3)
     for ax, part in zip(axes, ("label", "spread", "stretch"), strict=True):
         values = np.clip(model.reliability_.columns()[part], None, 1.0) if part == "spread" else None
@@ -38,6 +40,7 @@ def draw_digits() -> None:
         else:
             plot.points(model, values=values, ax=ax, title="Spread, at most 1")
     figure.savefig(IMAGES / "reliability-parts.png", dpi=80)
+    shrink(IMAGES / "reliability-parts.png")
 
 
 def draw_noise() -> None:
@@ -49,6 +52,7 @@ def draw_noise() -> None:
     plot.points(model, ax=axes[0], title="Normal noise, n_neighbors=5")
     plot.reliability(model, ax=axes[1], title="Reliability of the map of noise")
     figure.savefig(IMAGES / "reliability-noise.png", dpi=80)
+    shrink(IMAGES / "reliability-noise.png")
 
 
 def draw_averages() -> None:
@@ -67,6 +71,7 @@ def draw_averages() -> None:
     found = model.reliability_.reliability
     print(f"averages {found[mixed].mean():.2f}, rows of clusters {found[~mixed].mean():.2f}")
     figure.savefig(IMAGES / "reliability-averages.png", dpi=80)
+    shrink(IMAGES / "reliability-averages.png")
 
 
 if __name__ == "__main__":

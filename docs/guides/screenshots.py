@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pictures import shrink
 from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_digits
 
@@ -32,7 +33,6 @@ IMAGES = Path(__file__).parents[1] / "images"
 FASHION = Path("/usr/share/datasets/fashion-mnist")
 CLOTHES = ["T-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot"]
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
-PHONE = {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 2}
 ARGUMENTS = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
 # Writes a page, or serves one for a while.
@@ -141,7 +141,6 @@ SELECT_PART = """(async () => {
 # name: the page, the browser's settings, and what is done on the page
 SHOTS: dict[str, tuple[Page, dict[str, Any], str]] = {
     "page-light": (digits, {**DESKTOP, "color_scheme": "light"}, SELECT),
-    "page-phone": (digits, {**PHONE, "color_scheme": "light"}, ""),
     "page-part": (part, {**DESKTOP, "color_scheme": "light"}, SELECT_PART),
     "page-compare": (two_maps, {**DESKTOP, "color_scheme": "light"}, SELECT_LEFT),
     "page-dark": (clothes, {**DESKTOP, "color_scheme": "dark"}, ""),
@@ -167,6 +166,7 @@ def main(names: list[str]) -> None:
                         page.evaluate(script)
                     page.wait_for_timeout(3000)
                     page.screenshot(path=IMAGES / f"{name}{suffix}.png")
+                    shrink(IMAGES / f"{name}{suffix}.png")
                     page.close()
             print(f"wrote {IMAGES / name}.png", flush=True)
         browser.close()

@@ -50,6 +50,31 @@ def test_demo_writes_map_picture_and_report(run: Run, dataset: str) -> None:
     assert pl.read_csv("deep/er/embedding.csv").columns == ["x", "y", "class"]
 
 
+# Packages that only some files and commands need, or that polars and others import if they are there.
+SPARED = ("anywidget", "h5py", "fastexcel", "pandas", "pyarrow", "starlette", "uvicorn", "websockets")
+EMBED = """
+import sys
+
+sys.modules.update(dict.fromkeys({spared}))
+from vicinal import cli
+
+outputs = "-o map.csv --html map.html --png map.png --report map.json --model map.vicinal"
+print(cli.main(["embed", "data.csv", "--label", "kind", "--quiet", *outputs.split()]))
+"""
+
+
+def test_embed_needs_only_the_packages_that_are_asked_for(tmp_path: Path) -> None:
+    """The command line starts if APP_PACKAGES are there; then they must be enough for a table and all outputs."""
+    rows = "".join(f"{i % 7},{i % 11},{i},{'ab'[i % 2]}\n" for i in range(80))
+    (tmp_path / "data.csv").write_text(f"a,b,c,kind\n{rows}")
+    source = str(Path(cli.__file__).parents[2])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([source, os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "-c", EMBED.format(spared=SPARED)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=tmp_path, check=False)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+    assert {"map.csv", "map.html", "map.png", "map.json", "map.vicinal"} <= {path.name for path in tmp_path.iterdir()}
+
+
 @pytest.mark.nightly
 def test_demo_in_a_separate_process(tmp_path: Path) -> None:
     source = str(Path(cli.__file__).parents[2])

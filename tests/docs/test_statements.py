@@ -54,6 +54,14 @@ def test_named_make_targets_exist() -> None:
     assert not [pair for pair in named if pair[1] not in targets]
 
 
+def test_every_picture_is_shown_and_every_shown_picture_exists() -> None:
+    """A dark version is shown in place of the light one."""
+    shown = {name for page in LIVING for name in re.findall(r"images/([\w-]+\.png)", page.read_text())}
+    pictures = {path.name for path in (ROOT / "docs" / "images").glob("*.png")}
+    assert shown <= pictures
+    assert {name.replace("_dark.png", ".png") for name in pictures} == shown
+
+
 def test_architecture_can_be_read_in_ten_minutes() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     assert len(text.split()) <= 1_800
