@@ -41,7 +41,7 @@ from vicinal.pipeline.grow import (
     place_in,
     reporter,
 )
-from vicinal.pipeline.memory import add_growing_map, add_online_search
+from vicinal.pipeline.memory import add_first_map, add_growing_map, add_online_search
 from vicinal.pipeline.online_graph import DEVIATIONS, FIRST_MAP_ROWS, FULL_EPOCHS, MOST_REMADE, TARGET_METRICS, Batch
 from vicinal.pipeline.recipe import Recipe
 from vicinal.runtime.constraints import Interval, StrOptions, check_parameters, whole
@@ -316,6 +316,7 @@ class ProgressiveUMAP(Estimator):
         """Add what a map of ``shape.n`` rows takes, part by part."""
         k = self._list_length(shape.n)
         add_online_search(ledger, shape, k, self.metric)
+        add_first_map(ledger, shape, self._growing_recipe(self._settings(), k, 0))
         add_growing_map(
             ledger, shape.n, k, int(self.n_components), (SLICE, MOST_LAYOUTS), snapshot="_stream" in vars(self)
         )

@@ -92,6 +92,11 @@ def pca_places(task: InitialTask) -> NDArray[np.float64]:
 TRIAL_WORK = 4e8  # multiplications for principal axes that are not asked for; of more rows a sample is used
 
 
+def trial_rows(d: int) -> int:
+    """Return the most rows of ``d`` columns that principal axes are computed of within TRIAL_WORK."""
+    return max(int(TRIAL_WORK / d**2 if d**3 <= TRIAL_WORK else np.sqrt(TRIAL_WORK / d)), 2)
+
+
 def leading_scores(task: InitialTask) -> NDArray[np.float64]:
     """Project the rows onto the leading principal axes of as many of them as TRIAL_WORK allows, on the host."""
     source = task.source
@@ -100,7 +105,6 @@ def leading_scores(task: InitialTask) -> NDArray[np.float64]:
     n, d = source.shape
     # A copy of rows of a device is not kept.
     rows = source.rows if source.on_host else source[np.arange(n)]
-    most = int(TRIAL_WORK / d**2 if d**3 <= TRIAL_WORK else np.sqrt(TRIAL_WORK / d))
-    mean, axes = cpu.principal_axes(rows[:: -(-n // max(most, 2))], task.n_components)
+    mean, axes = cpu.principal_axes(rows[:: -(-n // trial_rows(d))], task.n_components)
     blocks = (rows[begin : begin + cpu.PCA_ROWS] for begin in range(0, n, cpu.PCA_ROWS))
     return np.concatenate([block @ axes for block in blocks]) - mean @ axes

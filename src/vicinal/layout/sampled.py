@@ -29,6 +29,7 @@ from vicinal.runtime.progress import LAYOUT, Progress
 
 # A row is pulled once for each of its edges that fires, and in a symmetric graph a second time for the mirrored edge.
 PULLS_SYMMETRIC, PULLS_BIPARTITE = 2, 1
+MOST_RATES = 1 << 17  # learning rates that are computed at a time, where each row has its own
 
 
 NegativeTable = tuple[NDArray[np.uint32], NDArray[np.int32]]
@@ -39,6 +40,7 @@ class _SampledLayout:
     """What all sampled layouts share: an engine of the backend that is stepped epoch by epoch."""
 
     first_epoch: int = 0
+    ages: NDArray[np.int32] = np.zeros(1, dtype=np.int32)  # epochs that each moving row is ahead, or one for all
 
     def __init__(self, engine: Any, shape: tuple[int, ...], forces: Forces, schedule: Schedule, n_jobs: int) -> None:
         self.forces = forces
@@ -83,14 +85,14 @@ class _SampledLayout:
         n : int, default 1
             Number of epochs. Epochs after the last one of the schedule have the learning rate 0.
         """
-        sweeps = self.schedule.sweeps
-        rates = self._learning_rates(np.arange(self.epoch, self.epoch + n))
-        # If an interrupt ended the last call within an epoch, the sweeps that are left of it come first.
-        self._engine.step(np.repeat(rates, sweeps, axis=0)[self._engine.sweep % sweeps :], self.n_jobs)
-
-    def _learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
-        """One row per epoch, with one column for all rows or one column per moving row."""
-        return self.schedule.learning_rates(epochs[:, None])
+        sweeps, end = self.schedule.sweeps, self.epoch + n
+        ages = self.ages[:1] if (self.ages == self.ages[:1]).all() else self.ages
+        while self.epoch < end:
+            epochs = np.arange(self.epoch, min(self.epoch + max(1, MOST_RATES // max(len(ages), 1)), end))
+            # One row per epoch, with one column for all rows of the map or one column per moving row.
+            rates = self.schedule.learning_rates(epochs[:, None] + ages)
+            # If an interrupt ended the last call within an epoch, the sweeps that are left of it come first.
+            self._engine.step(np.repeat(rates, sweeps, axis=0)[self._engine.sweep % sweeps :], self.n_jobs)
 
     def _set_negative_weights(self, weights: NDArray[np.floating] | None) -> None:
         if weights is not None:
@@ -276,10 +278,6 @@ class PartialLayout(_SampledLayout):
         """Continue in another array, which has at least as many rows, without a copy."""
         self._engine.attach(embedding)
         self._shape = embedding.shape
-
-    def _learning_rates(self, epochs: NDArray[np.int64]) -> NDArray[np.float32]:
-        ages = self.ages[:1] if (self.ages == self.ages[:1]).all() else self.ages
-        return self.schedule.learning_rates(epochs[:, None] + ages)
 
 
 def _as_places(graph: Graph, embedding: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from vicinal.backends.cpu import PCA_ROWS
 from vicinal.graph.fuzzy import BLOCK_PAIRS
-from vicinal.initialize.task import TRIAL_WORK
+from vicinal.initialize.task import trial_rows
 from vicinal.layout.schedule import LARGE_ROWS
 from vicinal.neighbors.metrics import ALIASES, METRICS, PRECOMPUTED, is_bounded
 from vicinal.neighbors.online import OnlineOptions
@@ -57,10 +57,7 @@ def add_map(
         add_full_layout(ledger, n, recipe.n_components, edges)
         return
     if recipe.plan.arranges:
-        # Likeness of edges, then the graph of the first round twice, while its pieces are joined (coarsen.cpp).
-        ledger.use(14.0 * edges + 60.0 * n)
-        if shape.stored is None and n <= LARGE_ROWS:
-            ledger.use(8.0 * PCA_ROWS * shape.d + 24.0 * TRIAL_WORK**0.5 * shape.d**0.5 + BLAS)
+        add_arrangement(ledger, shape, edges, has_coordinates=not (isinstance(metric, str) and metric == PRECOMPUTED))
     add_layout(ledger, n, recipe.n_components, edges)
     if recipe.density is not None:
         add_density(ledger, n, k, edges)
@@ -129,6 +126,16 @@ def add_online_search(ledger: Ledger, shape: InputShape, k: int, metric: Any) ->
     ledger.keep(n * (_heap(k - 1 + options.spare) + 6.0 + trees))
 
 
+def add_first_map(ledger: Ledger, shape: InputShape, recipe: Recipe) -> None:
+    """Add the start of a growing map from all of its rows, which is freed before they move."""
+    start = Ledger()
+    edges = add_graph(start, shape.n, recipe.affinity.columns(shape.n))
+    add_start(start, recipe.init, shape, recipe.n_components, edges)
+    if recipe.plan.arranges:
+        add_arrangement(start, shape, edges, has_coordinates=True)
+    ledger.use(start.peak)
+
+
 def add_growing_map(
     ledger: Ledger, n: int, k: int, n_components: int, slices: tuple[int, int], *, snapshot: bool = False
 ) -> None:
@@ -169,6 +176,18 @@ def add_start(ledger: Ledger, init: Any, shape: InputShape, n_components: int, e
         centroids = 48.0 * min(COMPONENTS, n / 15) * d if shape.stored is None else 0.0
         ledger.use(max(7.0 * edges + 16.0 * n * width + 70.0 * n, centroids))
     ledger.keep(4.0 * n * n_components)
+
+
+def add_arrangement(ledger: Ledger, shape: InputShape, edges: float, *, has_coordinates: bool) -> None:
+    """Add the choice of a start (arrangement.py): aggregates, and for fewer rows their principal components."""
+    n, d = shape.n, shape.d
+    # Likeness of edges, then the graph of the first round twice, while its pieces are joined (coarsen.cpp).
+    ledger.use(14.0 * edges + 60.0 * n)
+    if shape.stored is None and has_coordinates and n <= LARGE_ROWS:
+        sample, block = min(n, trial_rows(d)), 8.0 * min(n, PCA_ROWS) * d
+        # The sample and its singular vectors, or a block of it twice and the covariance; then a block of all rows.
+        axes = 24.0 * sample * d if sample <= d else 16.0 * min(sample, PCA_ROWS) * d + 24.0 * d * d
+        ledger.use(max(axes, block) + 16.0 * n + min(BLAS, block))
 
 
 def add_layout(ledger: Ledger, n: int, n_components: int, edges: float) -> None:
