@@ -38,7 +38,7 @@ RESERVED = 80e6
 
 
 def labels_of(document: dict[str, Any]) -> dict[str, Any]:
-    facts: dict[str, Any] = document["model"]["state"]["map_"]["dict"]["facts"]["params"]["y"]
+    facts: dict[str, Any] = document["model"]["state"]["map_"]["dict"]["options"]["params"]["y"]
     assert "coded" in facts
     return facts
 
@@ -86,16 +86,26 @@ BOMBS: dict[str, Callable[[Content], Content]] = {
 }
 
 
+def saved(path: Path) -> Path:
+    """Save a map with labels."""
+    X = iris()[0]
+    vicinal.UMAP(**FAST).fit(X, np.array(["a", "b", "c"])[np.arange(len(X)) % 3]).save(path)
+    return path
+
+
+def test_bombs_change_what_a_file_has(tmp_path: Path) -> None:
+    arrays, document = read_file(saved(tmp_path / "whole"))
+    assert labels_of(document)["coded"] == ["a", "b", "c"]
+    assert a_long_empty_array((arrays, document))[0].keys() == arrays.keys()
+
+
 @pytest.mark.nightly
 @pytest.mark.requires_proc
 @pytest.mark.parametrize("name", BOMBS)
 def test_memory_of_loading_is_bounded_by_the_size_of_the_file(
     name: str, tmp_path: Path, child_environment: dict[str, str]
 ) -> None:
-    X = iris()[0]
-    y = np.arange(len(X)) % 3
-    whole, bomb = tmp_path / "whole", tmp_path / "bomb"
-    vicinal.UMAP(**FAST).fit(X, np.array(["a", "b", "c"])[y]).save(whole)
+    whole, bomb = saved(tmp_path / "whole"), tmp_path / "bomb"
     write_file(bomb, *BOMBS[name](read_file(whole)))
     most = int(MOST_EXPANSION * bomb.stat().st_size + RESERVED)
     command = [sys.executable, "-c", CHILD, str(whole), str(bomb), str(most)]

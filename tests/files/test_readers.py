@@ -8,15 +8,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import h5py
 import numpy as np
 import polars as pl
 import pytest
+from fuzz.targets import TARGETS
 
 from vicinal.files import readers, tabular_files
 from vicinal.files.batches import join_columns, read_batches
-from vicinal.files.data_table import NOT_CHOSEN, ColumnChoice, DataTable, Role
+from vicinal.files.data_table import NOT_CHOSEN, ColumnChoice, DataTable, Dates, Role, refusing
+from vicinal.files.frame_table import columns_of_frame
 from vicinal.files.number_texts import FileFormat
 from vicinal.files.preparation import Preparation
 from vicinal.files.readers import ReadError, read_table, row_count
@@ -90,6 +93,50 @@ def test_npz_feather_and_jsonl(tmp_path: Path) -> None:
         read = readers.read_table(tmp_path / name, ColumnChoice(display=["t"]))
         assert pytest.approx(ROWS) == read.X
         assert values(read, "t").tolist() == ["x"] * 60
+
+
+def test_members_of_npz_that_are_no_arrays(tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    np.savez(path, X=ROWS)
+    with ZipFile(path, "a") as archive:
+        archive.writestr("notes.txt", "made today")
+    assert np.array_equal(read_table(path).X, ROWS)
+    for name, message in (("notes.txt", "no array in 'notes.txt'"), ("X.npy", "no array in 'X'")):
+        with ZipFile(path, "w") as archive:
+            archive.writestr(name, "made today")
+        with pytest.raises(ReadError, match=message):
+            read_table(path)
+
+
+# A day and a time that polars has no date for, and a year that Python has no date for.
+@pytest.mark.parametrize(("number", "kind"), [(2**31 - 1, pl.Date), (2**62, pl.Datetime("ms")), (10**7, pl.Date)])
+def test_unreadable_date_names_its_column(tmp_path: Path, number: int, kind: Any) -> None:
+    path = tmp_path / "data.feather"
+    when = pl.Series("when", [0, number]).cast(pl.Int32 if kind == pl.Date else pl.Int64).cast(kind)
+    frame = pl.DataFrame({"a": [1.0, 2.0], "when": when})
+    frame.write_ipc(path)
+    message = "data.feather: column 'when' has a value that cannot be read"
+    with pytest.raises(ReadError, match=message):
+        read_table(path)
+    with pytest.raises(ReadError, match=message):
+        columns_of_frame(path, frame, FileFormat())
+    if number != 10**7:
+        with pytest.raises(ReadError, match=message):
+            read_table(path, ColumnChoice(dates=Dates.NUMBER))
+
+
+def test_panics_of_every_rust_library_are_refused_and_interrupts_are_not() -> None:
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+    with pytest.raises(ReadError, match=r"^data.xlsx is odd \(index out of bounds\)$"), refusing("data.xlsx is odd"):
+        raise panic("index out of bounds")
+    with pytest.raises(KeyboardInterrupt), refusing("data.xlsx is odd"):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", sorted(TARGETS.keys() - {"model"}))
+def test_seeds_of_the_fuzzer_are_read(name: str) -> None:
+    for content in TARGETS[name].seeds():
+        TARGETS[name].feed(content)
 
 
 def test_h5ad_with_sparse_matrix_and_components(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from data.make_models import MODELS, iris, models
 
 import vicinal
 from vicinal.files.readers import ReadError, read_table
+from vicinal.runtime.inputs import ROW_TYPES
 
 ROWS = [[1.0, 2.5, -3.0], [0.0, 1e30, 4.0], [5.5, 1e-30, 6.0]]
 FOLDER = Path(tempfile.mkdtemp(prefix="vicinal-fuzz-"))
@@ -63,7 +64,7 @@ def _table(suffix: str) -> Callable[[bytes], None]:
                     raise AssertionError("the message has more than one line") from error
                 return
         assert table.X.ndim == 2
-        assert table.X.dtype == np.float32
+        assert table.X.dtype in ROW_TYPES
         assert np.isfinite(table.X).all()
         assert len(table.feature_names) == table.X.shape[1]
 

@@ -122,7 +122,7 @@ def _columns(path: Path) -> dict[str, Any]:
         suffix = check_file(local)
         if suffix not in TABULAR_READERS:
             raise ValueError(f"--data {path}: names need a table (csv, tsv, parquet, feather or jsonl), not {suffix}")
-        return columns_of_frame(*read_frame_of(local, ColumnChoice()))
+        return columns_of_frame(local, *read_frame_of(local, ColumnChoice()))
 
 
 def _without_coordinates(columns: dict[str, Any], places: NDArray[Any]) -> dict[str, Any]:

@@ -46,13 +46,20 @@ def map_npy(path: Path) -> NDArray[Any]:
 
 
 def read_npz(path: Path, array: str | None) -> Matrix:
-    """Read the named array, or the only matrix, or "X"; 1-D arrays of the same length are named columns."""
+    """Read the named array, or the only matrix, or "X"; 1-D arrays of the same length are named columns.
+
+    Members of the archive that are no .npy files are ignored.
+    """
     with explained(path, "complete .npz"):
         loaded = np.load(path, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
             raise ReadError(f"{path} is a single array, not a .npz file")
         with loaded:
-            arrays = {name: loaded[name] for name in loaded.files}
+            members = loaded.zip.namelist()
+            arrays = {name.removesuffix(".npy"): loaded[name] for name in members if name.endswith(".npy")}
+    damaged = [name for name, one in arrays.items() if not isinstance(one, np.ndarray)]
+    if damaged or not arrays:
+        raise ReadError(f"{path} contains no array in {listed(damaged or members)}")
     name = named_array(path, array, arrays, [name for name, one in arrays.items() if one.ndim == 2])
     chosen = arrays[name]
     check_matrix(path, chosen)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -362,6 +363,20 @@ def whole_numbers(values: NDArray[Any]) -> NDArray[Any]:
     """Convert floats to integers if all are whole: class numbers in a float matrix become 3, not 3.0."""
     whole = values.dtype.kind == "f" and np.isfinite(values).all() and (values % 1 == 0).all()
     return values.astype(np.int64) if whole else values
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Turn any exception of a library into a ReadError that says ``what`` is wrong; also a panic of its Rust code."""
+    try:
+        yield
+    except ReadError:
+        raise
+    except BaseException as error:
+        # every library in Rust has its own PanicException, which is no Exception
+        if not isinstance(error, Exception) and type(error).__module__ != "pyo3_runtime":
+            raise
+        raise ReadError(f"{what} ({first_line(error)})") from error
 
 
 def first_line(error: BaseException) -> str:

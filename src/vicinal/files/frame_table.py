@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from vicinal.files.column_contents import Content, Kind, distinct, recognize
+from vicinal.files.column_contents import Content, Kind, distinct, recognize, texts_of
 from vicinal.files.column_encodings import Encoding, encode, fit_encoding
 from vicinal.files.data_table import (
     CONSTANT,
@@ -29,6 +30,7 @@ from vicinal.files.data_table import (
     as_rows_of_table,
     check_finite,
     listed,
+    refusing,
     travelers,
     whole_numbers,
     without_bytes,
@@ -142,11 +144,14 @@ class Plan:
             if content is None:
                 return X[row, a]
             number = content.series[row] if content.series.dtype.is_numeric() else None
-            return content.given[row] if number is None else number
+            if number is not None:
+                return number
+            with _naming_column(self.path, content):
+                return content.given[row]
 
         check_finite(self.path, X, parts, original, first, self.choice)
         columns = tuple(
-            replace(one, values=_values(self.contents[one.name])) if _is_read(one, encodings) else one
+            replace(one, values=_values(self.path, self.contents[one.name])) if _is_read(one, encodings) else one
             for one in self.columns
         )
         return DataTable(X, columns, parts, encodings={name: one.plain for name, one in encodings.items()})
@@ -172,10 +177,10 @@ class Plan:
         return tuple(parts), X, encodings
 
 
-def columns_of_frame(frame: pl.DataFrame, form: FileFormat) -> dict[str, NDArray[Any]]:
+def columns_of_frame(path: Path, frame: pl.DataFrame, form: FileFormat) -> dict[str, NDArray[Any]]:
     """Return the values of all columns by name, without lists: numbers, or texts with None for missing ones."""
     contents = recognize(frame, form)
-    return {name: _values(one) for name, one in contents.items() if name and not _nested(one)}
+    return {name: _values(path, one) for name, one in contents.items() if name and not _nested(one)}
 
 
 def _numbers(
@@ -443,7 +448,7 @@ def _vectors(path: Path, series: pl.Series, first: int) -> tuple[tuple[str, ...]
     return tuple(f"{series.name}[{a}]" for a in range(width)), X
 
 
-def _values(content: Content) -> NDArray[Any]:
+def _values(path: Path, content: Content) -> NDArray[Any]:
     """Return the values of a column that is not a feature: numbers, or texts with None for missing ones."""
     import polars as pl
 
@@ -459,4 +464,10 @@ def _values(content: Content) -> NDArray[Any]:
             return series.to_numpy()
     if content.kind is Kind.NUMBERS or content.kind is Kind.DATES:
         series = content.given
-    return without_bytes(np.array([None if value is None else str(value) for value in series.to_list()], dtype=object))
+    with _naming_column(path, content):
+        return without_bytes(np.array(texts_of(series), dtype=object))
+
+
+def _naming_column(path: Path, content: Content) -> AbstractContextManager[None]:
+    """Name the column of values that polars holds but cannot convert, such as a date of the year 30000."""
+    return refusing(f"{path}: column {shown_text(content.given.name)} has a value that cannot be read")

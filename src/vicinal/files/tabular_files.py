@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
-from vicinal.files.data_table import ReadError, first_line, listed
+from vicinal.files.data_table import ReadError, first_line, listed, refusing
 from vicinal.files.number_texts import BLANKS, DETECTED, NULLS, FileFormat
 from vicinal.files.stray_lines import UNNAMED, lines_after, require_names, require_titles, span
 
@@ -263,14 +263,8 @@ def read_jsonl(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
 
 def read_frame(path: Path, kind: str, reader: Callable[[Path], Found]) -> Found:
     """Call ``reader`` and turn any exception into a ReadError."""
-    import polars as pl
-
-    try:
+    with refusing(f"{path} is not a valid {kind} file"):
         return reader(path)
-    except ReadError:
-        raise
-    except (Exception, pl.exceptions.PanicException) as error:
-        raise ReadError(f"{path} is not a valid {kind} file ({first_line(error)})") from error
 
 
 def read_delimited(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
@@ -295,15 +289,16 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
 
     def parse(source: Path | bytes) -> pl.DataFrame:
         try:
-            return pl.read_csv(
-                source,
-                separator=dialect.separator,
-                has_header=dialect.has_header,
-                null_values=[*NULLS, *form.na],
-                infer_schema=False,
-            )
-        except (Exception, pl.exceptions.PanicException) as error:
-            raise ReadError(_ragged_line(path, dialect) or f"{path}: {first_line(error)}") from error
+            with refusing(f"{path} cannot be read"):
+                return pl.read_csv(
+                    source,
+                    separator=dialect.separator,
+                    has_header=dialect.has_header,
+                    null_values=[*NULLS, *form.na],
+                    infer_schema=False,
+                )
+        except ReadError as error:
+            raise ReadError(_ragged_line(path, dialect) or str(error)) from error
 
     lines, quoted = _count_lines(source)
     try:
