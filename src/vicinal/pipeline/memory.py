@@ -33,7 +33,7 @@ FEW_COLUMNS = 1 << 16  # up to this many columns of sparse rows, every column ha
 DUPLICATES = 32  # hashes of the rows, sorted, their order, and the first equal row: 8 bytes each (duplicates.py)
 # Of a growing map: bytes per edge while the layout of a slice is made, and what the first map and its threads leave.
 MOVED_EDGE, FIRST_MAP = 18, 1.2e7
-GRID = 3e7  # t-SNE's grid: the transforms of the kernel and of the density, for maps of typical width
+GRID = 1e7  # t-SNE's grid and the spectra of the kernel and of the density, for maps of typical width
 BLAS = 3.5e7  # OpenBLAS' own buffers for large products
 
 
