@@ -124,7 +124,7 @@ def which_loss(data: Data, steps: int = 250) -> None:
         steps,
     )
     maps = {
-        "the spectral start": start,
+        "the start": start,
         "UMAP's sampler": sampled,
         "L-BFGS on the effective loss J": effective,
         "L-BFGS on the stated loss (eq. 7)": stated,

@@ -107,7 +107,8 @@ def readme_texts() -> Axes:
     for topic, modules in TOPICS.items():
         for module in map(importlib.import_module, modules):
             names = [name for name in dir(module) if not name.startswith("_") and callable(getattr(module, name))]
-            described = [inspect.getdoc(getattr(module, name)) or "" for name in names]
+            # Examples contain random numbers.
+            described = [(inspect.getdoc(getattr(module, name)) or "").partition("\nExamples\n")[0] for name in names]
             texts |= {text: topic for text in described if len(text) > 300 and text not in texts}
     words = TfidfVectorizer(min_df=3, max_df=0.3, stop_words="english", sublinear_tf=True)
     rows = words.fit_transform(texts)
@@ -180,12 +181,20 @@ PICTURES: dict[str, Callable[[], Axes | list[Axes]]] = {
 
 
 def shrink(path: Path) -> None:
-    """Save a picture with a palette, which takes about half of the space."""
+    """Save a picture with a palette, which takes about half of the space.
+
+    The most frequent colors (grounds, classes) stay as they are, the other colors cover the range of shades.
+    """
     from PIL import Image
 
     with Image.open(path) as picture:
-        small = picture.convert("RGB").quantize(COLORS, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    small.save(path, optimize=True)
+        colored = picture.convert("RGB")
+    counts = sorted(colored.getcolors(colored.width * colored.height), reverse=True)
+    frequent = [color for _, color in counts[: COLORS // 2]]
+    shades = colored.quantize(COLORS - len(frequent), method=Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = Image.new("P", (1, 1))
+    palette.putpalette([*(part for color in frequent for part in color), *shades])
+    colored.quantize(palette=palette, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def main(names: list[str]) -> None:

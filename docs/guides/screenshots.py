@@ -121,6 +121,8 @@ def opened_stream(folder: Path) -> Iterator[str]:
     server = LiveServer(session).start()
     session.start()
     while len(session.snapshot.positions) < 12_000:
+        if session.status.state == "failed":
+            raise RuntimeError(session.status.message)
         time.sleep(0.1)
     session.pause()
     try:
