@@ -39,7 +39,7 @@ EVERY_TEST := -m 'nightly or not nightly'
 test: setup browser
 	$(BIN)/python -m pytest $(TWO_PROCESSES)
 
-# Before a release, about two hours: every test with a random seed, and whatever else takes long.
+# Before a release, about an hour: every test with a random seed, and everything else that takes long.
 nightly: docs browser
 	$(MAKE) setup
 	VICINAL_TEST_SEED=random $(BIN)/python -m pytest $(EVERY_TEST) $(TWO_PROCESSES)
@@ -66,11 +66,14 @@ docs: $(VENV)/.docs
 docs-quick: $(VENV)/.docs
 	VICINAL_DOCS=quick $(SPHINX) --doctree-dir build/docs/quick docs out/docs-quick
 
+# Debian's packages $(2), where they may be installed and there is no program $(1) yet.
+debian = if ! command -v $(1) > /dev/null && command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(2) > /dev/null; \
+    fi || echo "$(1) could not be installed"
+
 # Debian's Chromium for tests/viewer/browser, where it may be installed; the tests say so when they are skipped.
 browser:
-	@if ! command -v chromium > /dev/null && command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	        chromium fonts-dejavu-core > /dev/null; fi || echo "Chromium could not be installed"
+	@$(call debian,chromium,chromium fonts-dejavu-core)
 
 # The core as WebAssembly, committed beside the viewer's bundle: only a change of its sources needs Debian's emscripten.
 # The same sources give the same bytes. The stamp tells which sources it was built from.
@@ -168,9 +171,7 @@ soak: setup
 
 # Instructions of the stages in valgrind, compared with the recorded counts (benchmarks/instructions.py).
 instructions: setup
-	@if ! command -v valgrind > /dev/null && command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends valgrind \
-	        > /dev/null; fi || echo "valgrind could not be installed"
+	@$(call debian,valgrind,valgrind)
 	$(BIN)/python benchmarks/instructions.py
 
 # An sdist, and wheels built from it for PYTHONS, tagged with the oldest glibc they run on, in dist/. A Python that can
@@ -221,9 +222,7 @@ PORTABLE_VENV := .venv-portable
 PORTABLE_PACKAGES := g++-aarch64-linux-gnu qemu-user-static g++-mingw-w64-x86-64-posix wine64 mmdebstrap
 PORTABLE := PATH=$(CURDIR)/$(PORTABLE_VENV)/bin:$$PATH $(PORTABLE_VENV)/bin/python tests/portable/run.py
 $(PORTABLE_VENV)/.installed:
-	@if command -v apt-get > /dev/null && [ "$$(id -u)" = 0 ]; then \
-	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-	        $(PORTABLE_PACKAGES) > /dev/null; fi || echo "the tools could not be installed"
+	@$(call debian,mmdebstrap,$(PORTABLE_PACKAGES))
 	$(PYTHON) -m venv $(PORTABLE_VENV)
 	$(PORTABLE_VENV)/bin/python -m pip install --quiet cmake ninja ziglang
 	@touch $@
@@ -293,6 +292,11 @@ clients: $(CLIENTS_VENV)/.installed
 
 bench: setup $(BENCH_VENV)/.installed $(PACKAGE_VENV)/.installed
 	$(BIN)/python benchmarks/run.py all
+	$(BIN)/python benchmarks/run.py atlas --own-python $(BIN)/python
+	$(BIN)/python benchmarks/wasm.py
+	for program in page page_layout class_names clusters reliability_truth; do $(BIN)/python benchmarks/$$program.py || exit 1; done
+	$(BIN)/python benchmarks/table.py
+	$(BIN)/python benchmarks/release.py
 
 # On a machine with an NVIDIA GPU: the tests that need one, then the benchmark. CUDA is the major version of its driver.
 CUDA ?= 13
