@@ -96,6 +96,19 @@ def test_the_parts_of_a_feather_file_state_their_size(kind: str, compression: An
     assert arrow_size(tmp_path / "rows.feather") == pytest.approx(rows.estimated_size(), rel=0.05)
 
 
+@pytest.mark.parametrize("claimed", [4, -6])
+def test_parquet_page_that_claims_other_values_than_its_column_is_refused(claimed: int, tmp_path: Path) -> None:
+    """Polars ends the process when it cannot allocate what a page claims."""
+    path = tmp_path / "rows.parquet"
+    pl.DataFrame({"a": [1, 2, 3], "text": ["x", "y", None]}).write_parquet(path)
+    header = b"\x2c\x15"  # the structure of a data page in its header, and the first number of it
+    assert header + b"\x06" in path.read_bytes()
+    signed = (claimed << 1 ^ claimed >> 31).to_bytes(1)
+    path.write_bytes(path.read_bytes().replace(header + b"\x06", header + signed))
+    with pytest.raises(ReadError, match=r"rows\.parquet is not a valid parquet file \(a page claims more values"):
+        read_table(path)
+
+
 def test_batches_are_not_limited_by_the_size_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(LIMIT, "1kB")
     (tmp_path / "rows.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,1\n" * 1000))

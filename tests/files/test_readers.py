@@ -139,6 +139,22 @@ def test_seeds_of_the_fuzzer_are_read(name: str) -> None:
         TARGETS[name].feed(content)
 
 
+# What polars takes for a pattern of several columns, or of several files.
+@pytest.mark.parametrize("write", ["write_csv", "write_parquet", "write_ipc", "write_ndjson"])
+def test_names_of_columns_and_files_are_no_patterns(tmp_path: Path, write: str) -> None:
+    suffix = {"write_csv": "csv", "write_parquet": "parquet", "write_ipc": "feather", "write_ndjson": "jsonl"}[write]
+    columns = {"*": ["1.5", "2.25"], "^.*$": ["a", "b"], "^a": ["3,5", "4"], "n": [1, 4]}
+    getattr(pl.DataFrame({"n": [1.0]}), write)(tmp_path / f"x1.{suffix}")
+    path = tmp_path / f"x[1].{suffix}"
+    getattr(pl.DataFrame(columns), write)(path)
+    table = read_table(path)
+    assert table.feature_names == ("*", "^a", "n")
+    assert table.X.tolist() == [[1.5, 3.5, 1], [2.25, 4, 4]]
+    assert values(table, "^.*$").tolist() == ["a", "b"]
+    assert sum(len(part.X) for part in read_batches(path, 1)) == 2
+    assert row_count(path) == 2
+
+
 def test_h5ad_with_sparse_matrix_and_components(tmp_path: Path) -> None:
     from scipy.sparse import csr_matrix
 

@@ -15,7 +15,7 @@ from vicinal import cli
 from vicinal.cli.writing import STDOUT, write_map
 from vicinal.files.data_table import Column, Role
 from vicinal.files.readers import ReadError, read_table
-from vicinal.files.spreadsheets import inert
+from vicinal.files.spreadsheets import inert, inert_frame
 from vicinal.viewer.packing import row_columns
 from vicinal.viewer.server import LiveServer
 from vicinal.viewer.session import Session
@@ -29,6 +29,8 @@ def test_formulas_start_with_an_apostrophe_and_nothing_else_changes() -> None:
     assert [inert(text) for text in FORMULAS] == ["'" + text for text in FORMULAS]
     assert [inert(text) for text in PLAIN] == PLAIN
     assert [inert(value) for value in (-1.5, None, True)] == [-1.5, None, True]
+    frame = inert_frame(pl.DataFrame({"*": ["=1", "2"], "^.*$": ["a", "b"], "=n": [1, 2]}))
+    assert frame.to_dict(as_series=False) == {"*": ["'=1", "2"], "^.*$": ["a", "b"], "'=n": [1, 2]}
 
 
 def test_tables_of_maps_have_no_formulas(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

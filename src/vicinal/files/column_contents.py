@@ -71,7 +71,7 @@ def recognize(frame: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
 
     if {pl.Categorical, pl.Enum}.intersection(frame.dtypes):
         frame = frame.with_columns(cs.categorical().cast(pl.String), cs.enum().cast(pl.String))
-    texts = frame.select(name for name, kind in frame.schema.items() if kind == pl.String)
+    texts = frame.select(cs.string())
     found = _read_texts(texts, form)
     for series in frame.iter_columns():
         if series.name not in found:
@@ -125,7 +125,7 @@ def _read_texts(texts: pl.DataFrame, form: FileFormat) -> dict[str, Content]:
     decimal = _decimal(columns, texts, plain, form)
     if plain and (COMMA in (decimal, form.given_decimal) or form.separator == ";"):
         # a point may then separate thousands
-        pointed = texts.select(pl.col(plain).str.contains(".", literal=True).any()).row(0)
+        pointed = texts[plain].select(pl.all().str.contains(".", literal=True).any()).row(0)
         again = [name for name, has in zip(plain, pointed, strict=True) if has]
         columns |= {name: _UnreadTexts.of(texts[name], form) for name in again}
     found = {name: one.read(form, decimal) for name, one in columns.items()}
@@ -140,7 +140,7 @@ def _perhaps_groups(texts: pl.DataFrame, numbers: pl.DataFrame, names: Sequence[
     together = max(1, ENTRIES // max(1, numbers.height))
     for begin in range(0, len(names), together):
         group = names[begin : begin + together]
-        X = numbers.select(group).to_numpy()
+        X = numbers[group].to_numpy()
         with np.errstate(invalid="ignore", over="ignore"):
             thousands = np.abs(1000 * X)
             whole, grouped = X % 1 == 0, (thousands >= 1000) & (np.abs(thousands - np.rint(thousands)) < THOUSANDTH)
@@ -161,7 +161,7 @@ def _decimal(
     agreed = file_decimal(one.evidence for one in columns.values())
     if agreed is None and plain and any(one.evidence.decimal is None for one in columns.values()):
         # numbers with a point, but not with three decimals, which could be groups of thousands
-        points = texts.select(pl.col(plain).str.contains(r"\.(?:\d{1,2}|\d{4,})$|^0?\.\d").any()).row(0)
+        points = texts[plain].select(pl.all().str.contains(r"\.(?:\d{1,2}|\d{4,})$|^0?\.\d").any()).row(0)
         return POINT if any(points) and not any(one.evidence.comma for one in columns.values()) else None
     return agreed
 
@@ -184,7 +184,7 @@ class _UnreadTexts:
     def of(cls, given: pl.Series, form: FileFormat) -> _UnreadTexts:
         import polars as pl
 
-        stripped = pl.col(given.name).str.strip_chars(BLANKS)
+        stripped = pl.first().str.strip_chars(BLANKS)
         unknown = stripped.is_in([*NULLS, *form.na])
         texts = given.to_frame().select(pl.when(~unknown).then(stripped)).to_series()
         order = date_format(texts)

@@ -118,6 +118,7 @@ def _frame_size(path: Path) -> float:
     The size of compressed columns says nothing: they also shrink by run lengths and dictionaries.
     """
     import polars as pl
+    import polars.selectors as cs
 
     from vicinal.files.tabular_files import query_columnar
 
@@ -130,13 +131,14 @@ def _frame_size(path: Path) -> float:
     n = int(query_columnar(path, count).item())
     texts = [name for name, kind in schema.items() if kind in (pl.String, pl.Binary)]
     fixed = float(n) * (sum(_width(kind) for kind in schema.values()) + TEXT_BYTES * len(texts))
+    parquet = path.suffix.lower() == ".parquet"
+    stated = _footer_size(path) if parquet else 0.0
     if not texts and not any(kind.is_nested() for kind in schema.values()):
         return COPIES * fixed
-    stated = _footer_size if path.suffix.lower() == ".parquet" else arrow_size
-    size = fixed + stated(path)
+    size = fixed + (stated if parquet else arrow_size(path))
     if texts and COPIES * size <= most_read():
         # A file may hold a repeated text once. To count the texts takes less memory than to read them.
-        lengths = [pl.col(name).cast(pl.Binary).bin.size().sum() for name in texts]
+        lengths = (cs.string() | cs.binary()).cast(pl.Binary).bin.size().sum()
         size += float(sum(query_columnar(path, lambda rows: rows.select(lengths)).row(0)))
     return COPIES * size
 
@@ -153,10 +155,16 @@ def _width(kind: Any) -> float:
 # Bytes of one value in memory by the physical type of a parquet column: boolean, int32, int64, int96, float, double,
 # texts and bytes of any or of a fixed length.
 _PARQUET_WIDTHS = (1, 4, 8, 12, 4, 8, 16, 16)
+# Fields of the header of a page by its kind, and bytes that a header may have.
+_DATA, _DICTIONARY, _DATA_2 = 5, 7, 8
+MOST_PAGE_HEADER = 1 << 16
 
 
 def _footer_size(path: Path) -> float:
-    """Return the size of all columns by the footer of a .parquet file, which counts texts and entries of lists."""
+    """Return the size of all columns by the footer of a .parquet file, which counts texts and entries of lists.
+
+    Raise ReadError for a page that polars would end the process for.
+    """
     with path.open("rb") as file:
         file.seek(0, os.SEEK_END)
         end = file.tell()
@@ -167,15 +175,31 @@ def _footer_size(path: Path) -> float:
             return float(end)  # the reader refuses it
         file.seek(end - 8 - length)
         footer = file.read(length)
-    try:
-        size = 0.0
-        for group in CompactThrift(footer).struct()[4]:
-            for column in group[1]:
-                facts = column[3]
-                size += max(0, facts[6], facts[5] * _PARQUET_WIDTHS[facts[1]])
+        try:
+            columns = [column[3] for group in CompactThrift(footer).struct()[4] for column in group[1]]
+            size = float(sum(max(0, facts[6], facts[5] * _PARQUET_WIDTHS[facts[1]]) for facts in columns))
+        except (LookupError, TypeError, RecursionError) as error:
+            raise ReadError(f"{path} is not a valid parquet file (its footer is broken)") from error
+        if not all(_are_pages_possible(file, facts) for facts in columns):
+            raise ReadError(f"{path} is not a valid parquet file (a page claims more values than its column has)")
         return size
-    except (LookupError, TypeError, RecursionError) as error:
-        raise ReadError(f"{path} is not a valid parquet file (its footer is broken)") from error
+
+
+def _are_pages_possible(file: BinaryIO, facts: dict[int, Any]) -> bool:
+    """Return whether no page of a column of a .parquet file claims more values than the column, or fewer than none."""
+    try:
+        at = begin = facts.get(11) or facts[9]  # a dictionary is the first page
+        while at < begin + facts[7]:
+            thrift = CompactThrift(_read_at(file, at, MOST_PAGE_HEADER))
+            page = thrift.struct()
+            claims = page.get(_DATA) or page.get(_DATA_2) or page.get(_DICTIONARY, {})
+            least = min(page[2], page[3], *(one for one in claims.values() if isinstance(one, int)))
+            if least < 0 or (_DICTIONARY not in page and claims.get(1, 0) > facts[5]):
+                return False
+            at += thrift.at + page[3]
+    except (AttributeError, LookupError, OSError, OverflowError, RecursionError, TypeError):
+        pass  # the reader refuses it
+    return True
 
 
 def arrow_size(path: Path) -> float:

@@ -24,7 +24,8 @@ def inert(cell: Any) -> Any:
 def inert_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """Return a frame whose texts and column names are no formulas."""
     import polars as pl
+    import polars.selectors as cs
 
-    texts = [name for name, kind in frame.schema.items() if kind == pl.String]
-    changed = [pl.col(name).map_elements(inert, return_dtype=pl.String) for name in texts]
-    return frame.with_columns(changed).rename({name: inert(name) for name in frame.columns})
+    changed = frame.with_columns(cs.string().map_elements(inert, return_dtype=pl.String))
+    changed.columns = [inert(name) for name in frame.columns]
+    return changed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import functools
+import glob
 import io
 import json
 import logging
@@ -231,7 +232,8 @@ def read_columnar(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
     import polars as pl
 
     kind = path.suffix.lower()[1:]
-    return read_frame(path, kind, pl.read_parquet if kind == "parquet" else pl.read_ipc)
+    read = pl.read_parquet if kind == "parquet" else pl.read_ipc
+    return read_frame(path, kind, lambda path: read(one_file(path)))
 
 
 def query_columnar(path: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame]) -> pl.DataFrame:
@@ -240,7 +242,7 @@ def query_columnar(path: Path, query: Callable[[pl.LazyFrame], pl.LazyFrame]) ->
 
     kind = path.suffix.lower()[1:]
     scan = pl.scan_parquet if kind == "parquet" else pl.scan_ipc
-    return read_frame(path, kind, lambda name: query(scan(name)).collect())
+    return read_frame(path, kind, lambda path: query(scan(one_file(path))).collect())
 
 
 def read_jsonl(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
@@ -252,13 +254,18 @@ def read_jsonl(path: Path, form: FileFormat = DETECTED) -> pl.DataFrame:
 
     def read(path: Path) -> pl.DataFrame:
         # all lines determine the columns and their types
-        frame = pl.read_ndjson(path, infer_schema_length=None)
+        frame = pl.read_ndjson(one_file(path), infer_schema_length=None)
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             first: dict[str, object] = next((json.loads(line) for line in file if line.strip()), {})
         named = [name for name in first if name in frame.columns]
-        return frame.select(named + sorted(set(frame.columns) - set(named)))
+        return frame[named + sorted(set(frame.columns) - set(named))]
 
     return read_frame(path, "jsonl", read)
+
+
+def one_file(path: Path) -> str:
+    """Return a path for polars, which takes a star or a bracket in the name of a file for a pattern of several."""
+    return glob.escape(str(path))
 
 
 def read_frame(path: Path, kind: str, reader: Callable[[Path], Found]) -> Found:
@@ -291,7 +298,7 @@ def parse_delimited(path: Path, source: Path | bytes, dialect: Dialect, form: Fi
         try:
             with refusing(f"{path} cannot be read"):
                 return pl.read_csv(
-                    source,
+                    source if isinstance(source, bytes) else one_file(source),
                     separator=dialect.separator,
                     has_header=dialect.has_header,
                     null_values=[*NULLS, *form.na],
