@@ -10,6 +10,7 @@ EXPECTED = {
     *("LICENSE", "README.md", "package.json"),
     *(f"dist/{name}" for name in ("core-worker.js", "core.js", "core.wasm", "index.d.ts", "index.js")),
     *(f"dist/types/{name}.d.ts" for name in MODULES),
+    *(f"dist/licenses/{name}.txt" for name in ("emscripten", "llvm", "musl")),  # of what core.wasm contains
 }
 
 

@@ -10,6 +10,7 @@ between rows. Sparse rows stay sparse.
 # %%
 import importlib
 import inspect
+import re
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +37,7 @@ texts, topics, names = [], [], []
 for topic, modules in TOPICS.items():
     for module in map(importlib.import_module, modules):
         for name in dir(module):
-            text = inspect.getdoc(getattr(module, name)) or ""
+            text = re.sub(r"\d", "", inspect.getdoc(getattr(module, name)) or "")  # some examples have random numbers
             if not name.startswith("_") and callable(getattr(module, name)) and len(text) > 300 and text not in texts:
                 texts.append(text)
                 topics.append(topic)
