@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from release import read_result
+from release import NOT_MEASURED, read_result
 
 Record = dict[str, Any]
 CASES = {
@@ -66,7 +66,7 @@ def areas_table(results: Path) -> list[str]:
     """Return the tables in Markdown: agreement with classes, time and predictions, words of the names of texts."""
     found = read_result(results / "clusters.json")
     if found is None:
-        return ["The figures of this release have not been measured yet."]
+        return [NOT_MEASURED]
     records = {one["case"]: one for one in found["records"]}
     measured = [records[case] for case in CASES if "layers" in records.get(case, {})]
     lines = table(HEAD, [case_line(record) for record in measured])

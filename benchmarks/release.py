@@ -18,6 +18,7 @@ from typing import Any
 
 # The version whose results README.md, RESULTS.md and the manual show (RELEASING.md).
 RELEASE = "0.2.0"
+NOT_MEASURED = f"Not measured with version {RELEASE} yet."
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 # The code that computes maps: a change elsewhere does not change what is measured.

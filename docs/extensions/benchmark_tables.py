@@ -22,6 +22,7 @@ from areas_table import areas_table  # noqa: E402
 from bars import all_bars  # noqa: E402
 from published_table import published_table  # noqa: E402
 from quality_table import reading_table  # noqa: E402
+from release import NOT_MEASURED  # noqa: E402
 
 
 def read_tables() -> str:
@@ -65,17 +66,23 @@ def write_chart(app: Sphinx) -> None:
         shutil.copyfile(picture, Path(app.srcdir) / "generated" / picture.name)
 
 
+def read_table(suite: str, write: Callable[[table.Documents], list[str]]) -> str:
+    """Return the lines about a suite, or say that it has no results of this version."""
+    documents = table.read_documents(RESULTS)
+    return "\n".join(write(documents)) if suite in documents else NOT_MEASURED
+
+
 # Where a page shows tables, and which.
 TABLES: dict[str, tuple[str, Callable[[], str]]] = {
     "benchmarks": ("<!-- tables of benchmarks/results -->", read_tables),
     "guides/clusters": ("<!-- tables of clusters -->", lambda: "\n".join(areas_table(RESULTS))),
     "guides/published": (
         "<!-- table of published figures -->",
-        lambda: "\n".join(published_table(table.read_documents(RESULTS))),
+        lambda: read_table("published", published_table),
     ),
     "start/reading": (
         "<!-- table of distances -->",
-        lambda: "\n".join(reading_table(table.read_documents(RESULTS))),
+        lambda: read_table("quality", reading_table),
     ),
 }
 
