@@ -91,19 +91,20 @@ def test_deleted_rows_go_and_old_versions_keep_them(atlas: Atlas) -> None:
 
 
 def test_further_columns_follow_their_rows(tmp_path: Path) -> None:
+    # neither the name of the folder nor that of a column is a pattern
     X, of = groups(240)
     names = [f"group {one}" for one in of]
-    atlas = small_atlas(tmp_path / "atlas", columns={"group": names, "number": of})
+    atlas = small_atlas(tmp_path / "atlas[1]", columns={"*": names, "number": of})
     assert {one["name"] for one in atlas.areas} == set(names)
-    atlas.append(NEW, columns={"group": ["late"] * 30, "number": [9] * 30})
-    record = atlas.append(X[:3], [0, 1, 2], columns={"group": ["other"] * 3, "number": [0, 1, 2]})
+    atlas.append(NEW, columns={"*": ["late"] * 30, "number": [9] * 30})
+    record = atlas.append(X[:3], [0, 1, 2], columns={"*": ["other"] * 3, "number": [0, 1, 2]})
     assert (record["described"], record["changed"]) == (3, 0)
-    columns = dict(zip(atlas.ids.tolist(), atlas.columns()["group"].to_list(), strict=True))
+    columns = dict(zip(atlas.ids.tolist(), atlas.columns()["*"].to_list(), strict=True))
     assert (columns[0], columns[5], columns[250]) == ("other", names[5], "late")
     moved = atlas.append(X[100:101], [3])
     assert moved["changed"] == 1
-    assert dict(zip(atlas.ids.tolist(), atlas.columns()["group"].to_list(), strict=True))[3] == names[3]
-    assert atlas.columns(1)["group"].to_list() == names
+    assert dict(zip(atlas.ids.tolist(), atlas.columns()["*"].to_list(), strict=True))[3] == names[3]
+    assert atlas.columns(1)["*"].to_list() == names
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "uint8"])

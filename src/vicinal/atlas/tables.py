@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vicinal.files.tabular_files import one_file
+
 if TYPE_CHECKING:
     import polars as pl
 
@@ -101,7 +103,7 @@ def encode_places(placed: Placed) -> bytes:
 
 def decode_places(path: Path) -> Placed:
     """Read a file of places."""
-    frame = require_polars().read_parquet(path)
+    frame = require_polars().read_parquet(one_file(path))
     axes = [name for name in frame.columns if name[0] == "d" and name[1:].isdecimal()]
     places = np.column_stack([frame[name].to_numpy() for name in axes])
     return Placed(
@@ -142,7 +144,7 @@ def encode_rows(entries: Entries, X: Rows, columns: pl.DataFrame) -> bytes:
 def read_entries(paths: Sequence[Path]) -> Entries:
     """Read numbers, ids and hashes of the rows of several files."""
     pl = require_polars()
-    frame = pl.concat([pl.read_parquet(path, columns=list(OWN[:4])) for path in paths])
+    frame = pl.concat([pl.read_parquet(one_file(path), columns=list(OWN[:4])) for path in paths])
     row, key, note = (frame[name].to_numpy() for name in ("_row", "_key", "_note"))
     return Entries(row, as_ids(frame["_id"].to_list()), key, note)
 
@@ -152,13 +154,13 @@ def read_vectors(paths: Sequence[Path], rows: NDArray[np.int64], dtype: str) -> 
     pl = require_polars()
     out: Rows | None = None
     for path in paths:
-        numbers = pl.read_parquet(path, columns=["_row"])["_row"].to_numpy()
+        numbers = pl.read_parquet(one_file(path), columns=["_row"])["_row"].to_numpy()
         wanted = np.flatnonzero(np.isin(rows, numbers))
         if not len(wanted):
             continue
         order = np.argsort(numbers, kind="stable")
         at = order[np.searchsorted(numbers, rows[wanted], sorter=order)]
-        values = pl.read_parquet(path, columns=["_vector"])["_vector"].to_numpy()
+        values = pl.read_parquet(one_file(path), columns=["_vector"])["_vector"].to_numpy()
         values = values.view(np.float16) if dtype == "float16" else values
         if out is None:
             out = np.empty((len(rows), values.shape[1]), dtype=dtype)
@@ -173,8 +175,7 @@ def read_columns(paths: Sequence[Path], rows: NDArray[np.int64]) -> pl.DataFrame
     pl = require_polars()
     frames = []
     for path in paths:
-        names = [name for name in pl.read_parquet_schema(path) if name not in OWN]
-        frames.append(pl.read_parquet(path, columns=["_row", *names]))
+        frames.append(pl.scan_parquet(one_file(path)).drop(OWN[1:], strict=False).collect())
     frame = pl.concat(frames, how="diagonal_relaxed")
     order = np.argsort(frame["_row"].to_numpy(), kind="stable")
     at = order[np.searchsorted(frame["_row"].to_numpy(), rows, sorter=order)]
@@ -184,9 +185,9 @@ def read_columns(paths: Sequence[Path], rows: NDArray[np.int64]) -> pl.DataFrame
 def without_rows(path: Path, gone: NDArray[np.int64]) -> bytes | None:
     """Return a file of rows or places without some rows; None if it has none of them."""
     pl = require_polars()
-    numbers = pl.read_parquet(path, columns=["_row"])["_row"].to_numpy()
+    numbers = pl.read_parquet(one_file(path), columns=["_row"])["_row"].to_numpy()
     kept = ~np.isin(numbers, gone)
-    return None if kept.all() else _parquet(pl.read_parquet(path).filter(pl.Series(kept)))
+    return None if kept.all() else _parquet(pl.read_parquet(one_file(path)).filter(pl.Series(kept)))
 
 
 def as_ids(values: Any) -> NDArray[Any]:
@@ -247,7 +248,7 @@ def notes(columns: pl.DataFrame, n: int) -> NDArray[np.uint64]:
     if not columns.width:
         return np.zeros(n, dtype=np.uint64)
     names = sorted(columns.columns)
-    digests = (_digest(row) for row in columns.select(names).iter_rows())
+    digests = (_digest(row) for row in columns[names].iter_rows())
     return np.fromiter(digests, dtype=np.uint64, count=n)
 
 
