@@ -10,7 +10,6 @@ from typing import Any
 import dask.array as da
 import numpy as np
 
-from vicinal.files.tabular_files import one_file
 from vicinal.neighbors.cells import joined_rows, sample_numbers
 from vicinal.neighbors.metrics import Rows, is_sparse
 from vicinal.neighbors.rows import as_rows, scan_rows
@@ -173,7 +172,7 @@ def open_array(path: Path, columns: Sequence[str] | None = None) -> Any:
         return da.from_zarr(str(path)).astype(np.float32)
     if suffix == ".parquet":
         n, names = _parquet_columns(path, columns)
-        return _blocks_of_file(_read_parquet, (one_file(path), names), n, len(names))
+        return _blocks_of_file(_read_parquet, (str(path), names), n, len(names))
     rows = np.load(path, mmap_mode="r")
     if rows.ndim != 2 or rows.dtype.kind not in "fiub":
         raise ValueError(f"{path} must hold a matrix of numbers, got shape {rows.shape} of {rows.dtype}")
@@ -184,7 +183,7 @@ def _parquet_columns(path: Path, columns: Sequence[str] | None) -> tuple[int, li
     """Return the number of rows of a table, and the names of the chosen columns."""
     import polars as pl
 
-    table = pl.scan_parquet(one_file(path))
+    table = pl.scan_parquet(path, glob=False)
     schema = table.collect_schema()
     names = [name for name, kind in schema.items() if kind.is_numeric()] if columns is None else list(columns)
     missing = [name for name in names if name not in schema]
@@ -213,5 +212,5 @@ def _read_parquet(path: str, names: list[str], count: int, block_id: tuple[int, 
     import polars as pl
     import polars.selectors as cs
 
-    frame = pl.scan_parquet(path).select(cs.by_name(names)).slice(block_id[0] * count, count).collect()
+    frame = pl.scan_parquet(path, glob=False).select(cs.by_name(names)).slice(block_id[0] * count, count).collect()
     return frame.cast(pl.Float32).fill_null(float("nan")).to_numpy(order="c")
