@@ -25,7 +25,7 @@ FITTED, NEW = 60, 6
 # Models of ``models``; the name of a model is that of its file.
 NAMES = (
     "umap", "umap-supervised", "umap-sparse", "umap-weighted", "densmap", "composed", "aligned", "largevis", "tsne",
-    "kneighbors", "parametric", "progressive", "unfitted",
+    "kneighbors", "clusters", "parametric", "progressive", "unfitted",
 )  # fmt: skip
 FAST: dict[str, Any] = {"n_neighbors": 6, "n_epochs": 20, "random_state": 0, "init": "pca"}
 
@@ -53,6 +53,7 @@ def models(X: np.ndarray) -> dict[str, Any]:
         "largevis": LargeVis(perplexity=5, n_epochs=20, random_state=0).fit(X),
         "tsne": TSNE(perplexity=5, max_iter=50, random_state=0).fit(X),
         "kneighbors": KNeighborsTransformer(n_neighbors=4).fit(X),
+        "clusters": vicinal.clusters(UMAP(**FAST).fit(X)),
         "parametric": ParametricUMAP(
             n_neighbors=6, n_epochs=1, batch_size=64, random_state=0, init="random", device="cpu"
         ).fit(X),
@@ -67,6 +68,8 @@ def placed(name: str, model: Any, new: np.ndarray) -> np.ndarray:
         return np.empty((0, 2), dtype=np.float32)
     if name == "aligned":
         return np.concatenate(model.transform([new, new]))
+    if name == "clusters":
+        return np.asarray(model.predict(new))
     given = {"composed": (new[:, :2], new[:, 2:]), "umap-sparse": sparse.csr_matrix(new)}.get(name, new)
     places = model.transform(given)
     return places.toarray() if sparse.issparse(places) else places
