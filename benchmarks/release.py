@@ -26,6 +26,7 @@ MEASURED = (
     "cpp",
     "src/vicinal",
     ":!src/vicinal/cli",
+    ":!src/vicinal/files",
     ":!src/vicinal/plot",
     ":!src/vicinal/scverse",
     ":!src/vicinal/viewer",
