@@ -11,12 +11,12 @@ from __future__ import annotations
 import dataclasses
 import enum
 import importlib
-import importlib.util
 import inspect
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any, get_args
 
 import vicinal
@@ -33,13 +33,7 @@ SECTION = re.compile(r"^Attributes\n-+\n((?:.*\n?)+?)(?=^[A-Z][\w ]+\n-{3,}\n|\Z
 
 def reference_pages() -> Any:
     """Return the module of the documentation that lists the names of the API reference."""
-    path = ROOT / "docs" / "extensions" / "reference_pages.py"
-    spec = importlib.util.spec_from_file_location("reference_pages", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "docs" / "extensions" / "reference_pages.py")))
 
 
 def written(value: Any) -> str:

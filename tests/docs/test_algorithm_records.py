@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
-import importlib.util
 import itertools
 import re
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def records() -> Any:
-    spec = importlib.util.spec_from_file_location("algorithm_records", DOCS / "extensions" / "algorithm_records.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(DOCS / "extensions" / "algorithm_records.py")))
 
 
 def rows_of(records: Any) -> np.ndarray[Any, Any]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,12 +21,7 @@ EXTENSION = Path(__file__).parents[2] / "docs" / "extensions" / "dark_figures.py
 
 @pytest.fixture(scope="module")
 def dark_figures() -> Any:
-    spec = importlib.util.spec_from_file_location("dark_figures", EXTENSION)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return SimpleNamespace(**runpy.run_path(str(EXTENSION)))
 
 
 def test_ink_is_light_and_points_keep_their_colors(dark_figures: Any) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
+import runpy
 import tomllib
 import zipfile
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from smoke import contents
@@ -21,13 +22,8 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PINNED = re.compile(r"[\w-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 
 
-def load_sbom() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("sbom", ROOT / "packaging" / "sbom.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def load_sbom() -> Any:
+    return SimpleNamespace(**runpy.run_path(str(ROOT / "packaging" / "sbom.py")))
 
 
 def recipe() -> str:
