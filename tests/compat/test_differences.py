@@ -211,6 +211,9 @@ DIFFERENCES: dict[str, Callable[[], object] | str] = {
         *(fits(spread=s, min_dist=0) for s in (1e15, 1e-15)),
     ),
     "functions are compiled": "estimators/test_parameters.py",
+    "one sweep over": "layout/test_sampled.py::test_the_learning_rate_is_held_and_falls_with_a_power",
+    "long sheets": "initialize/test_axes.py::test_a_roll_starts_as_its_sheet_in_its_proportions",
+    "new rows start": "initialize/test_start.py::test_medoid_is_the_place_of_a_central_neighbor",
     '`metric="poincare"`': both(*(refuses("metric", metric=m) for m in ("poincare", "softmax_hellinger"))),
     '`metric="bit_hamming"`': both(
         refuses("uint8", metric="bit_hamming"),

@@ -75,7 +75,10 @@ def test_package_lists_its_files() -> None:
     described = json.loads((Path(__file__).parents[2] / "web" / "package.json").read_text())
     assert described["name"] == "vicinal"
     assert described["private"] is True  # nothing is published by accident
-    assert described["files"] == ["dist/*.js", "dist/*.wasm", "dist/*.d.ts", "dist/types/*.d.ts"]
+    assert described["files"] == [
+        *("dist/*.js", "dist/*.wasm", "dist/*.d.ts"),
+        *("dist/licenses/*.txt", "dist/types/*.d.ts"),
+    ]
     exported = described["exports"].values()
     targets = {path for entry in exported for path in (entry.values() if isinstance(entry, dict) else [entry])}
     assert targets == {"./dist/index.d.ts", "./dist/index.js", "./dist/core.wasm", "./dist/core-worker.js"}
