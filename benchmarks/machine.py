@@ -83,16 +83,16 @@ def describe_run(
     }
 
 
-def save_result(file: Path, records: list[dict[str, Any]], **facts: Any) -> str:
+def save_result(file: Path, records: list[dict[str, Any]]) -> str:
     """Write the result of a program that is no suite, and return its text."""
-    document = {"suite": file.stem, "code": measured_code(), "machine": describe_machine(), **facts, "records": records}
+    document = {"suite": file.stem, "code": measured_code(), "machine": describe_machine(), "records": records}
     text = json.dumps(document, indent=1) + "\n"
     file.write_text(text)
     return text
 
 
 def save_cases(file: Path, records: list[dict[str, Any]]) -> str:
-    """Write records in place of those of the same cases. Other cases stay if they are of this release."""
+    """Replace the records of the same cases. Records of other cases stay if this release measured them."""
     known = (read_result(file) or {"records": []})["records"]
     cases = {record["case"] for record in records}
     return save_result(file, [one for one in known if one["case"] not in cases] + records)
